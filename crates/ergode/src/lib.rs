@@ -1,0 +1,3 @@
+//! Effective Langevin equations from time series.
+mod error;
+pub use error::{Error, Result};
