@@ -1,0 +1,144 @@
+//! Files that appear complete or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{Error, Result};
+
+/// A file written under a temporary name beside its target and renamed by [`AtomicFile::commit`].
+///
+/// Dropping it without a commit (an error, a panic) removes the temporary file and leaves the
+/// target as it was.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    target: PathBuf,
+    temporary: PathBuf,
+    file: Option<File>,
+}
+
+impl AtomicFile {
+    /// Creates the temporary file `.NAME.PID.COUNTER.tmp` in the folder of `path`.
+    pub(crate) fn create(path: &Path) -> Result<Self> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let name = match path.file_name() {
+            Some(name) if !path.is_dir() => name.to_string_lossy(),
+            _ => {
+                return Err(Error::file(
+                    path,
+                    "is a folder, not a file; give the name of a file inside it",
+                ));
+            }
+        };
+        loop {
+            let counter = COUNTER.fetch_add(1, Ordering::Relaxed);
+            let temporary =
+                path.with_file_name(format!(".{name}.{}.{counter}.tmp", std::process::id()));
+            match OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create_new(true)
+                .open(&temporary)
+            {
+                Ok(file) => {
+                    return Ok(Self {
+                        target: path.to_owned(),
+                        temporary,
+                        file: Some(file),
+                    });
+                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::io(path, error)),
+            }
+        }
+    }
+
+    /// The open temporary file, readable and writable.
+    pub(crate) fn file(&mut self) -> &mut File {
+        self.file
+            .as_mut()
+            .expect("the file is open until it is committed")
+    }
+
+    /// Flushes the content to the disk and gives the file its final name.
+    pub(crate) fn commit(mut self) -> Result<()> {
+        let target = self.target.clone();
+        let report = |error| Error::io(&target, error);
+        self.file().sync_all().map_err(report)?;
+        // Windows refuses to rename a file that is still open.
+        drop(self.file.take());
+        match fs::rename(&self.temporary, &target) {
+            Ok(()) => {
+                self.temporary.clear();
+                Ok(())
+            }
+            Err(error) => Err(report(error)),
+        }
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        drop(self.file.take());
+        if !self.temporary.as_os_str().is_empty() {
+            // Nothing useful can be done about a temporary file that will not go away.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn entries(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    #[test]
+    fn commit_replaces_the_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        fs::write(&path, b"old").unwrap();
+        let mut atomic = AtomicFile::create(&path).unwrap();
+        atomic.file().write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        atomic.commit().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(entries(folder.path()), 1);
+    }
+
+    #[test]
+    fn drop_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        let mut atomic = AtomicFile::create(&path).unwrap();
+        atomic.file().write_all(b"half").unwrap();
+        assert_eq!(entries(folder.path()), 1);
+        drop(atomic);
+        assert_eq!(entries(folder.path()), 0);
+    }
+
+    #[test]
+    fn a_failed_commit_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.bin");
+        let atomic = AtomicFile::create(&path).unwrap();
+        // A non-empty folder in the way makes the rename fail.
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("inside"), b"").unwrap();
+        assert!(atomic.commit().is_err());
+        assert_eq!(entries(folder.path()), 1);
+    }
+
+    #[test]
+    fn folders_and_missing_folders_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = AtomicFile::create(folder.path()).unwrap_err();
+        assert!(error.to_string().contains("folder"), "{error}");
+        let missing = folder.path().join("no").join("a.bin");
+        assert!(AtomicFile::create(&missing).unwrap_err().is_bad_input());
+    }
+}

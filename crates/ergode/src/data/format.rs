@@ -1,0 +1,207 @@
+//! Reading and writing ensembles, by the extension of the file.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::csv::Csv;
+use super::ensemble::Ensemble;
+use super::npy::Npy;
+use super::npz::Npz;
+use super::trajectory::Times;
+use crate::error::{Error, Result};
+
+/// What a file does not say about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// The sampling interval of files without times.
+    ///
+    /// It is needed for such files, and must agree with the times of files that have them.
+    pub dt: Option<f64>,
+}
+
+/// One kind of file that holds trajectories.
+pub trait Format: Sync {
+    /// The name of the format, for messages.
+    fn name(&self) -> &'static str;
+
+    /// The extensions that choose this format, in lower case and without the dot.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is of another kind, is damaged, or its content does not make
+    /// an [`Ensemble`]; the message says where.
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble>;
+
+    /// Writes a file, replacing one that exists; on an error that one is left as it was.
+    ///
+    /// # Errors
+    /// When the file cannot be written or the format cannot hold the ensemble.
+    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()>;
+}
+
+/// All known formats.
+pub fn formats() -> &'static [&'static dyn Format] {
+    &[&Npz, &Npy, &Csv]
+}
+
+/// Reads trajectories from a file whose extension names its format.
+///
+/// # Errors
+/// When the extension is not known, and as for [`Format::read`].
+pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Ensemble> {
+    let path = path.as_ref();
+    format_of(path)?.read(path, options)
+}
+
+/// Writes trajectories to a file whose extension names its format.
+///
+/// The file appears under its name only once it is complete.
+///
+/// # Errors
+/// When the extension is not known, and as for [`Format::write`].
+pub fn write_ensemble(path: impl AsRef<Path>, ensemble: &Ensemble) -> Result<()> {
+    let path = path.as_ref();
+    format_of(path)?.write(path, ensemble)
+}
+
+fn format_of(path: &Path) -> Result<&'static dyn Format> {
+    let extension = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
+    let known = |format: &&&dyn Format| format.extensions().contains(&extension.as_str());
+    formats().iter().find(known).copied().ok_or_else(|| {
+        let known: Vec<String> = formats()
+            .iter()
+            .flat_map(|format| format.extensions())
+            .map(|extension| format!(".{extension}"))
+            .collect();
+        let problem = if extension.is_empty() {
+            "has no extension".to_owned()
+        } else {
+            format!("has the unknown extension .{extension}")
+        };
+        Error::file(
+            path,
+            format!("{problem}; the known ones are {}", known.join(", ")),
+        )
+    })
+}
+
+/// The kinds of file that can be told by their first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Npy,
+    Zip,
+    Hdf5,
+    NetCdf,
+    Gzip,
+    Parquet,
+    Utf16,
+    /// Bytes that do not occur in text, but no known magic number.
+    Binary,
+    /// Nothing speaks against text.
+    Text,
+    Empty,
+}
+
+impl Kind {
+    fn of(start: &[u8]) -> Self {
+        let magic = |bytes: &[u8]| start.starts_with(bytes);
+        match () {
+            () if start.is_empty() => Self::Empty,
+            () if magic(b"\x93NUMPY") => Self::Npy,
+            () if magic(b"PK\x03\x04") || magic(b"PK\x05\x06") => Self::Zip,
+            () if magic(b"\x89HDF\r\n\x1a\n") => Self::Hdf5,
+            () if magic(b"CDF\x01") || magic(b"CDF\x02") || magic(b"CDF\x05") => Self::NetCdf,
+            () if magic(b"\x1f\x8b") => Self::Gzip,
+            () if magic(b"PAR1") => Self::Parquet,
+            () if magic(b"\xff\xfe") || magic(b"\xfe\xff") => Self::Utf16,
+            () if start.iter().any(|&b| b < 9 || (14..32).contains(&b)) => Self::Binary,
+            () => Self::Text,
+        }
+    }
+
+    /// What the file is and what to do about it.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Npy => "a NumPy array; rename it to end in .npy",
+            Self::Zip => "a zip archive; rename it to end in .npz if NumPy wrote it",
+            Self::Hdf5 => {
+                "an HDF5 or NetCDF-4 file; load it in Python and save it with numpy.savez"
+            }
+            Self::NetCdf => "a classic NetCDF file; load it in Python and save it with numpy.savez",
+            Self::Gzip => "compressed with gzip; unpack it with gunzip first",
+            Self::Parquet => "a Parquet table; load it in Python and save it as .csv or .npz",
+            Self::Utf16 => "text in UTF-16; save it as UTF-8",
+            Self::Binary => "binary data of an unknown kind; export it again as .npz, .npy or .csv",
+            Self::Text => "text; rename it to end in .csv or .tsv if it is a table",
+            Self::Empty => "an empty file; write it again",
+        }
+    }
+}
+
+/// Opens a file and refuses it unless its first bytes are of the `expected` kind.
+pub(super) fn open(path: &Path, expected: Kind) -> Result<File> {
+    let report = |error| Error::io(path, error);
+    let file = File::open(path).map_err(report)?;
+    if !file.metadata().map_err(report)?.is_file() {
+        return Err(Error::file(
+            path,
+            "is a folder or a device; give a regular file",
+        ));
+    }
+    let mut start = Vec::with_capacity(4096);
+    (&file).take(4096).read_to_end(&mut start).map_err(report)?;
+    let found = Kind::of(&start);
+    if found != expected {
+        return Err(Error::file(
+            path,
+            format!("is not what its name says, it is {}", found.advice()),
+        ));
+    }
+    std::io::Seek::rewind(&mut &file).map_err(report)?;
+    Ok(file)
+}
+
+/// Puts the name of the file in front of a complaint about its content.
+pub(super) fn in_file<T>(path: &Path, result: Result<T>) -> Result<T> {
+    result.map_err(|error| Error::file(path, error.to_string()))
+}
+
+/// The even times of a file that has none of its own.
+pub(super) fn times_from(path: &Path, dt: Option<f64>) -> Result<Times> {
+    match dt {
+        Some(step) => Ok(Times::every(step)),
+        None => Err(Error::file(
+            path,
+            "has no times; give the sampling interval dt",
+        )),
+    }
+}
+
+/// Refuses a `dt` that contradicts the times of a file.
+///
+/// The times may be rounded, so agreement is asked for to one part in a million.
+pub(super) fn check_dt(path: &Path, ensemble: &Ensemble, dt: Option<f64>) -> Result<()> {
+    let Some(dt) = dt else { return Ok(()) };
+    for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
+        let problem = match trajectory.times() {
+            Times::Uneven(times) if times.len() == 1 => continue,
+            Times::Uneven(_) => "the times in the file are uneven".to_owned(),
+            Times::Even { step, .. } if (step - dt).abs() <= 1e-6 * step => continue,
+            Times::Even { step, .. } => format!("the times in the file are {step:?} apart"),
+        };
+        return Err(Error::file(
+            path,
+            format!(
+                "trajectory {k} (counted from 0): dt = {dt:?} was given but {problem}; \
+                 leave dt out or correct it"
+            ),
+        ));
+    }
+    Ok(())
+}

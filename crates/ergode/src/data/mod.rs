@@ -1,0 +1,28 @@
+//! Trajectories in memory and on disk.
+//!
+//! An [`Ensemble`] holds checked trajectories with shared storage; [`read_ensemble`] and
+//! [`write_ensemble`] move it to and from files, one [`Format`] per kind of file.
+
+mod atomic;
+mod csv;
+mod ensemble;
+mod format;
+mod npy;
+mod npy_dtype;
+mod npy_header;
+mod npz;
+mod npz_write;
+mod scan;
+mod standardise;
+mod trajectory;
+
+#[allow(unused_imports)]
+pub(crate) use atomic::AtomicFile;
+pub use ensemble::{BurnIn, Ensemble, Segment};
+pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
+#[allow(unused_imports)]
+pub(crate) use npy_dtype::Dtype;
+#[allow(unused_imports)]
+pub(crate) use npy_header::{Fault, NpyHeader, write_header};
+pub use standardise::Standardiser;
+pub use trajectory::{Times, Trajectory, Values};

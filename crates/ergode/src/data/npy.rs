@@ -1,0 +1,299 @@
+//! NumPy arrays in files of their own.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
+use std::path::Path;
+
+use ndarray::{ArcArray, ArrayD, Axis, Ix3, IxDyn, ShapeBuilder};
+
+use super::atomic::AtomicFile;
+use super::ensemble::Ensemble;
+use super::format::{Format, Kind, ReadOptions, in_file, open, times_from};
+use super::npy_dtype::{Dtype, Element};
+use super::npy_header::{Fault, NpyHeader, tuple, write_header};
+use super::trajectory::{Trajectory, Values};
+use crate::error::{Error, Result};
+
+/// Bytes read or written at a time; a multiple of every element size.
+const CHUNK: usize = 1 << 20;
+
+/// NumPy's `.npy`: one array of values, without times.
+///
+/// Read: rank 1 (time), rank 2 (time, dimension) or rank 3 (trajectory, time, dimension), of
+/// `float32`, `float64` or integers, in either byte order and either memory order. Rows of NaN at
+/// the end of a trajectory of a rank-3 array are padding and left out. Written: rank 2 for one
+/// trajectory, else rank 3 with shorter trajectories padded with NaN.
+pub(super) struct Npy;
+
+impl Format for Npy {
+    fn name(&self) -> &'static str {
+        "NumPy array"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["npy"]
+    }
+
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
+        let file = open(path, Kind::Npy)?;
+        let values = read_file(&file)
+            .and_then(NpyArray::into_trajectories)
+            .map_err(|fault| fault.at(path, ""))?;
+        let times = times_from(path, options.dt)?;
+        let trim = values.len() > 1;
+        let trajectories = values
+            .into_iter()
+            .map(|values| {
+                let trajectory = Trajectory::new(values, times.clone());
+                if trim {
+                    trimmed(trajectory)
+                } else {
+                    trajectory
+                }
+            })
+            .collect();
+        in_file(path, Ensemble::new(trajectories))
+    }
+
+    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
+        let long = ensemble.trajectories().iter().any(|t| t.len() > 1);
+        if long && ensemble.sampling_interval().is_none() {
+            return Err(Error::file(
+                path,
+                "cannot hold the uneven or differing times of these trajectories; \
+                 write .npz or .csv instead",
+            ));
+        }
+        let mut atomic = AtomicFile::create(path)?;
+        let mut writer = BufWriter::new(atomic.file());
+        write_values(&mut writer, ensemble, ensemble.len() > 1)
+            .and_then(|()| writer.flush())
+            .map_err(|error| Error::io(path, error))?;
+        drop(writer);
+        atomic.commit()
+    }
+}
+
+fn read_file(mut file: &File) -> std::result::Result<NpyArray, Fault> {
+    let size = file.metadata()?.len();
+    let header = NpyHeader::read(&mut file)?;
+    header.check_size(size.saturating_sub(header.offset))?;
+    NpyArray::read(&mut file, &header)
+}
+
+/// The elements of an array in C order.
+pub(super) enum Elements {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// An array of numbers in C order.
+pub(super) struct NpyArray {
+    pub(super) shape: Vec<usize>,
+    pub(super) elements: Elements,
+}
+
+impl NpyArray {
+    /// Reads the data that follow `header`, whose size must have been checked before.
+    pub(super) fn read(
+        reader: &mut impl Read,
+        header: &NpyHeader,
+    ) -> std::result::Result<Self, Fault> {
+        /// Reads numbers of this type, in the byte order of the header, and casts them.
+        macro_rules! numbers {
+            ($from:ty as $to:ty) => {
+                if header.dtype.big_endian {
+                    read_elements(reader, header, |b| <$from>::from_be_bytes(b) as $to)?
+                } else {
+                    read_elements(reader, header, |b| <$from>::from_le_bytes(b) as $to)?
+                }
+            };
+        }
+        let elements = match header.dtype.element {
+            Element::F4 => Elements::F32(numbers!(f32 as f32)),
+            Element::F8 => Elements::F64(numbers!(f64 as f64)),
+            Element::I1 => Elements::F64(numbers!(i8 as f64)),
+            Element::I2 => Elements::F64(numbers!(i16 as f64)),
+            Element::I4 => Elements::F64(numbers!(i32 as f64)),
+            Element::I8 => Elements::F64(numbers!(i64 as f64)),
+            Element::U1 => Elements::F64(numbers!(u8 as f64)),
+            Element::U2 => Elements::F64(numbers!(u16 as f64)),
+            Element::U4 => Elements::F64(numbers!(u32 as f64)),
+            Element::U8 => Elements::F64(numbers!(u64 as f64)),
+            Element::Text(_) => {
+                return Err(Fault::Content(format!(
+                    "the array holds text (dtype '{}'); save numbers, \
+                     for example with x.astype(float)",
+                    header.dtype.descr()
+                )));
+            }
+        };
+        Ok(Self {
+            shape: header.shape.clone(),
+            elements,
+        })
+    }
+
+    /// All elements in double precision.
+    pub(super) fn into_f64(self) -> Vec<f64> {
+        match self.elements {
+            Elements::F32(v) => v.into_iter().map(f64::from).collect(),
+            Elements::F64(v) => v,
+        }
+    }
+
+    /// The trajectories of an array of rank 1 to 3, as views of one storage.
+    pub(super) fn into_trajectories(self) -> std::result::Result<Vec<Values>, Fault> {
+        let shape = match *self.shape {
+            [time] => Ix3(1, time, 1),
+            [time, dim] => Ix3(1, time, dim),
+            [trajectories, time, dim] => Ix3(trajectories, time, dim),
+            _ => {
+                return Err(Fault::Content(format!(
+                    "the array has shape {}; give (time,), (time, dimension) or \
+                     (trajectory, time, dimension)",
+                    tuple(&self.shape)
+                )));
+            }
+        };
+        if self.shape.contains(&0) {
+            return Err(Fault::Content(format!(
+                "the array is empty, of shape {}; give at least one row and one coordinate",
+                tuple(&self.shape)
+            )));
+        }
+        fn split<A: Clone>(shape: Ix3, elements: Vec<A>) -> Vec<Values>
+        where
+            Values: From<ndarray::ArcArray2<A>>,
+        {
+            let array = ArcArray::from_shape_vec(shape, elements).expect("the size was checked");
+            (0..shape[0])
+                .map(|k| array.clone().index_axis_move(Axis(0), k).into())
+                .collect()
+        }
+        Ok(match self.elements {
+            Elements::F32(v) => split(shape, v),
+            Elements::F64(v) => split(shape, v),
+        })
+    }
+}
+
+fn read_elements<T: Copy, const SIZE: usize>(
+    reader: &mut impl Read,
+    header: &NpyHeader,
+    convert: impl Fn([u8; SIZE]) -> T,
+) -> std::result::Result<Vec<T>, Fault> {
+    let count = header.elements()?;
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(count).map_err(|_| {
+        Fault::Content(format!(
+            "the array of shape {} does not fit into memory",
+            tuple(&header.shape)
+        ))
+    })?;
+    let mut buffer = vec![0; CHUNK.min(count * SIZE)];
+    while elements.len() < count {
+        let bytes = (count - elements.len()).saturating_mul(SIZE).min(CHUNK);
+        let chunk = &mut buffer[..bytes];
+        reader.read_exact(chunk)?;
+        elements.extend(chunk.as_chunks::<SIZE>().0.iter().map(|&b| convert(b)));
+    }
+    if header.fortran && header.shape.len() > 1 && count > 0 {
+        let array = ArrayD::from_shape_vec(IxDyn(&header.shape).f(), elements)
+            .expect("the size was checked");
+        elements = array.iter().copied().collect();
+    }
+    Ok(elements)
+}
+
+/// The trajectory without the rows at its end in which every coordinate is NaN.
+///
+/// One row is always kept.
+pub(super) fn trimmed(trajectory: Trajectory) -> Trajectory {
+    let mut row = vec![0.0; trajectory.dim()];
+    let mut end = trajectory.len();
+    while end > 1 {
+        trajectory.row(end - 1, &mut row);
+        if row.iter().any(|v| !v.is_nan()) {
+            break;
+        }
+        end -= 1;
+    }
+    if end == trajectory.len() {
+        trajectory
+    } else {
+        trajectory.slice(0..end, 1)
+    }
+}
+
+/// The precision in which an ensemble is written: single only if all of it is.
+fn dtype_of(ensemble: &Ensemble) -> Dtype {
+    let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
+    if ensemble.trajectories().iter().all(single) {
+        Dtype::F32
+    } else {
+        Dtype::F64
+    }
+}
+
+/// Writes the values as an array of rank 3 or, for a single trajectory, of rank 2.
+pub(super) fn write_values(
+    writer: &mut impl Write,
+    ensemble: &Ensemble,
+    rank3: bool,
+) -> io::Result<()> {
+    let (dtype, dim, longest) = (dtype_of(ensemble), ensemble.dim(), longest(ensemble));
+    let shape = [ensemble.len(), longest, dim];
+    write_header(writer, dtype, if rank3 { &shape } else { &shape[1..] })?;
+    let rows_per_block = (CHUNK / (8 * dim)).max(1);
+    let mut block = vec![0.0; rows_per_block.min(longest) * dim];
+    let mut bytes = Vec::with_capacity(block.len() * 8);
+    for trajectory in ensemble.trajectories() {
+        let n = trajectory.len();
+        for start in (0..longest).step_by(rows_per_block) {
+            let end = longest.min(start + rows_per_block);
+            let rows = &mut block[..(end - start) * dim];
+            let (filled, padding) = rows.split_at_mut((n.clamp(start, end) - start) * dim);
+            if !filled.is_empty() {
+                trajectory.copy_rows(start..n.min(end), filled);
+            }
+            padding.fill(f64::NAN);
+            write_numbers(writer, dtype, rows, &mut bytes)?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes numbers in little-endian `dtype`, one of the two floating-point types.
+pub(super) fn write_numbers(
+    writer: &mut impl Write,
+    dtype: Dtype,
+    numbers: &[f64],
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    bytes.resize(numbers.len() * dtype.size(), 0);
+    if dtype == Dtype::F32 {
+        let places = bytes.as_chunks_mut().0;
+        for (place, &v) in places.iter_mut().zip(numbers) {
+            *place = (v as f32).to_le_bytes();
+        }
+    } else {
+        let places = bytes.as_chunks_mut().0;
+        for (place, v) in places.iter_mut().zip(numbers) {
+            *place = v.to_le_bytes();
+        }
+    }
+    writer.write_all(bytes)
+}
+
+/// Rows of the longest trajectory.
+pub(super) fn longest(ensemble: &Ensemble) -> usize {
+    let lengths = ensemble.trajectories().iter().map(Trajectory::len);
+    lengths.max().expect("an ensemble is not empty")
+}
+
+/// Bytes of the values of an ensemble in a file, header included, or a little more.
+pub(super) fn size_of_values(ensemble: &Ensemble) -> u64 {
+    let numbers = ensemble.len() as u128 * longest(ensemble) as u128 * ensemble.dim() as u128;
+    u64::try_from(8 * numbers + 128).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,90 @@
+//! The arrays that an ensemble becomes in a NumPy archive.
+
+use std::io::{Seek, Write};
+
+use zip::result::ZipResult;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+use super::ensemble::Ensemble;
+use super::npy::{longest, size_of_values, write_numbers, write_values};
+use super::npy_dtype::{Dtype, Element};
+use super::npy_header::write_header;
+use super::trajectory::Trajectory;
+
+/// Writes the arrays `x`, `t` and `names`, not compressed.
+pub(super) fn write_archive(writer: impl Write + Seek, ensemble: &Ensemble) -> ZipResult<()> {
+    let mut zip = ZipWriter::new(writer);
+    let options = |size: u64| {
+        SimpleFileOptions::default()
+            .compression_method(CompressionMethod::Stored)
+            .large_file(size >= u64::from(u32::MAX))
+    };
+    let size = size_of_values(ensemble);
+    zip.start_file("x.npy", options(size))?;
+    write_values(&mut zip, ensemble, true)?;
+    // At most one time per row, so never larger than the values in double precision.
+    zip.start_file("t.npy", options(size))?;
+    write_times(&mut zip, ensemble)?;
+    zip.start_file("names.npy", options(0))?;
+    write_names(&mut zip, ensemble.names())?;
+    zip.finish()?.flush()?;
+    Ok(())
+}
+
+/// True when a reader can give every trajectory its times from one shared array.
+///
+/// Times must agree over the common rows, and no trajectory may end in a row of NaN, which would
+/// be taken for padding.
+fn times_are_shared(ensemble: &Ensemble, longest: &Trajectory) -> bool {
+    let trajectories = ensemble.trajectories();
+    let ends_in_gap = |t: &Trajectory| t.is_gap(t.len() - 1);
+    trajectories.len() == 1
+        || trajectories.iter().all(|t| {
+            let same =
+                t.times() == longest.times() || (0..t.len()).all(|i| t.time(i) == longest.time(i));
+            same && !ends_in_gap(t)
+        })
+}
+
+fn write_times(writer: &mut impl Write, ensemble: &Ensemble) -> std::io::Result<()> {
+    let rows = longest(ensemble);
+    let longest = ensemble
+        .trajectories()
+        .iter()
+        .max_by_key(|t| t.len())
+        .expect("an ensemble is not empty");
+    let (mut times, mut bytes) = (vec![0.0; rows], Vec::new());
+    let mut write = |writer: &mut _, trajectory: &Trajectory| {
+        for (i, time) in times.iter_mut().enumerate() {
+            *time = if i < trajectory.len() {
+                trajectory.time(i)
+            } else {
+                f64::NAN
+            };
+        }
+        write_numbers(writer, Dtype::F64, &times, &mut bytes)
+    };
+    if times_are_shared(ensemble, longest) {
+        write_header(writer, Dtype::F64, &[rows])?;
+        write(writer, longest)
+    } else {
+        write_header(writer, Dtype::F64, &[ensemble.len(), rows])?;
+        ensemble
+            .trajectories()
+            .iter()
+            .try_for_each(|trajectory| write(writer, trajectory))
+    }
+}
+
+fn write_names(writer: &mut impl Write, names: &[String]) -> std::io::Result<()> {
+    let width = names.iter().map(|n| n.chars().count()).max().unwrap_or(1);
+    write_header(writer, Dtype::little(Element::Text(width)), &[names.len()])?;
+    for name in names {
+        let padding = std::iter::repeat_n('\0', width - name.chars().count());
+        for character in name.chars().chain(padding) {
+            writer.write_all(&u32::from(character).to_le_bytes())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,203 @@
+//! The checks that every ensemble passes, and the gap-free segments they find.
+
+use std::ops::Range;
+
+use ndarray::{ArrayView2, s};
+use rayon::prelude::*;
+
+use super::ensemble::Segment;
+use super::trajectory::{Times, Trajectory, each};
+use crate::error::{Error, Result};
+
+/// Numbers that one parallel task looks at.
+const BLOCK: usize = 1 << 16;
+
+/// What a scan of all values finds.
+#[derive(Debug)]
+pub(super) struct Scan {
+    /// Maximal runs of rows without NaN, in order.
+    pub(super) segments: Vec<Segment>,
+    /// Gaps in which some coordinates, but not all, are NaN.
+    pub(super) partial_gaps: usize,
+}
+
+/// Checks shapes, times and values of `trajectories` and finds their segments.
+pub(super) fn scan(trajectories: &[Trajectory]) -> Result<Scan> {
+    check_shapes(trajectories)?;
+    trajectories
+        .par_iter()
+        .enumerate()
+        .map(|(k, trajectory)| check_times(k, trajectory))
+        .collect::<Vec<_>>()
+        .into_iter()
+        .collect::<Result<()>>()?;
+    scan_values(trajectories)
+}
+
+fn check_shapes(trajectories: &[Trajectory]) -> Result<()> {
+    let Some(first) = trajectories.first() else {
+        return Err(Error::input("there are no trajectories; give at least one"));
+    };
+    for (k, trajectory) in trajectories.iter().enumerate() {
+        if trajectory.is_empty() || trajectory.dim() == 0 {
+            return Err(Error::input(format!(
+                "trajectory {k} (counted from 0) is empty: it has {} rows and {} coordinates; \
+                 leave it out or give it at least one of each",
+                trajectory.len(),
+                trajectory.dim()
+            )));
+        }
+        if trajectory.dim() != first.dim() {
+            return Err(Error::input(format!(
+                "trajectory 0 has {} coordinates but trajectory {k} has {} (counted from 0); \
+                 all trajectories of an ensemble need the same coordinates",
+                first.dim(),
+                trajectory.dim()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_times(k: usize, trajectory: &Trajectory) -> Result<()> {
+    match trajectory.times() {
+        &Times::Even { start, step } => {
+            let last = trajectory.time(trajectory.len() - 1);
+            if !(step.is_finite() && step > 0.0 && start.is_finite() && last.is_finite()) {
+                return Err(Error::input(format!(
+                    "trajectory {k} (counted from 0) starts at time {start} and is sampled every \
+                     {step}; the start must be finite and the interval finite and positive"
+                )));
+            }
+        }
+        Times::Uneven(times) => {
+            if times.len() != trajectory.len() {
+                return Err(Error::input(format!(
+                    "trajectory {k} (counted from 0) has {} rows but {} times; give one time per row",
+                    trajectory.len(),
+                    times.len()
+                )));
+            }
+            if let Some(i) = times.iter().position(|t| !t.is_finite()) {
+                return Err(Error::input(format!(
+                    "trajectory {k}, row {i} (counted from 0): the time is {}; \
+                     every row needs a finite time, also a gap",
+                    times[i]
+                )));
+            }
+            if let Some(i) = times.windows(2).position(|pair| pair[0] >= pair[1]) {
+                return Err(Error::input(format!(
+                    "trajectory {k}, row {} (counted from 0): the time {:?} does not come after \
+                     the time {:?} of the row before; sort the rows by time, drop repeated ones, \
+                     and give separate runs as separate trajectories",
+                    i + 1,
+                    times[i + 1],
+                    times[i]
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The findings of one block of rows of one trajectory.
+struct Block {
+    runs: Vec<Range<usize>>,
+    partial_gaps: usize,
+}
+
+/// An infinite value: its row and coordinate.
+struct Infinite(usize, usize);
+
+fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
+    let rows_per_block = (BLOCK / trajectories[0].dim()).max(1);
+    let blocks: Vec<(usize, Range<usize>)> = trajectories
+        .iter()
+        .enumerate()
+        .flat_map(|(k, trajectory)| {
+            let n = trajectory.len();
+            (0..n)
+                .step_by(rows_per_block)
+                .map(move |a| (k, a..n.min(a + rows_per_block)))
+        })
+        .collect();
+    let found: Vec<_> = blocks
+        .par_iter()
+        .map(|(k, rows)| each!(trajectories[*k].values(), a => scan_block(a.view(), rows.clone())))
+        .collect();
+
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut partial_gaps = 0;
+    for ((trajectory, _), block) in blocks.into_iter().zip(found) {
+        let block = block.map_err(|Infinite(row, coordinate)| {
+            Error::input(format!(
+                "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): \
+                 the value is infinite; mark a missing sample with NaN, and shorten or leave out \
+                 a trajectory that diverged"
+            ))
+        })?;
+        partial_gaps += block.partial_gaps;
+        for rows in block.runs {
+            match segments.last_mut() {
+                Some(last) if last.trajectory == trajectory && last.rows.end == rows.start => {
+                    last.rows.end = rows.end;
+                }
+                _ => segments.push(Segment { trajectory, rows }),
+            }
+        }
+    }
+    if segments.is_empty() {
+        return Err(Error::input(
+            "every row holds a NaN, so there are no samples; check how the data were written",
+        ));
+    }
+    Ok(Scan {
+        segments,
+        partial_gaps,
+    })
+}
+
+fn scan_block<A: Copy + Into<f64>>(
+    array: ArrayView2<'_, A>,
+    rows: Range<usize>,
+) -> std::result::Result<Block, Infinite> {
+    // Without early exit the compiler makes this a fast vector loop.
+    let all_finite = |values: &[A]| {
+        values
+            .iter()
+            .fold(true, |yes, &v| yes & v.into().is_finite())
+    };
+    let mut block = Block {
+        runs: Vec::new(),
+        partial_gaps: 0,
+    };
+    if let Some(values) = array.slice(s![rows.clone(), ..]).as_slice()
+        && all_finite(values)
+    {
+        block.runs.push(rows);
+        return Ok(block);
+    }
+    let mut start = rows.start;
+    for i in rows.clone() {
+        let row = array.row(i);
+        let mut nans = 0;
+        for (j, &value) in row.iter().enumerate() {
+            let value: f64 = value.into();
+            if value.is_infinite() {
+                return Err(Infinite(i, j));
+            }
+            nans += usize::from(value.is_nan());
+        }
+        if nans > 0 {
+            block.partial_gaps += usize::from(nans < row.len());
+            if start < i {
+                block.runs.push(start..i);
+            }
+            start = i + 1;
+        }
+    }
+    if start < rows.end {
+        block.runs.push(start..rows.end);
+    }
+    Ok(block)
+}

@@ -1,0 +1,266 @@
+//! Coordinates of mean zero and unit variance.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView2};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::ensemble::Ensemble;
+use super::trajectory::{Trajectory, Values};
+use crate::error::{Error, Result};
+
+/// Numbers that one parallel task handles; fixed, so that results do not depend on the threads.
+const BLOCK: usize = 1 << 15;
+
+/// The affine map that gives every coordinate mean zero and unit variance.
+///
+/// ```
+/// use ergode::{Ensemble, Standardiser};
+/// use ndarray::array;
+///
+/// let ensemble = Ensemble::from_array(array![[1.0], [3.0]], 1.0)?;
+/// let standardiser = Standardiser::from_ensemble(&ensemble)?;
+/// let mut row = [3.0];
+/// standardiser.forward(&mut row);
+/// assert_eq!(row, [1.0]);
+/// standardiser.inverse(&mut row);
+/// assert_eq!(row, [3.0]);
+/// # Ok::<(), ergode::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Standardiser {
+    /// Mean of every coordinate.
+    pub mean: Vec<f64>,
+    /// Standard deviation of every coordinate, positive.
+    pub scale: Vec<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    mean: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl TryFrom<Unchecked> for Standardiser {
+    type Error = Error;
+
+    fn try_from(unchecked: Unchecked) -> Result<Self> {
+        Self::new(unchecked.mean, unchecked.scale)
+    }
+}
+
+impl Standardiser {
+    /// The map `(x - mean) / scale`.
+    ///
+    /// # Errors
+    /// When the lengths differ, a mean is not finite, or a scale is not finite and positive.
+    pub fn new(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
+        if mean.len() != scale.len() || mean.is_empty() {
+            return Err(Error::input(format!(
+                "a standardisation with {} means and {} scales; give one of each per coordinate",
+                mean.len(),
+                scale.len()
+            )));
+        }
+        for (j, (mean, scale)) in mean.iter().zip(&scale).enumerate() {
+            if !(mean.is_finite() && scale.is_finite() && *scale > 0.0) {
+                return Err(Error::input(format!(
+                    "the standardisation of coordinate {j} (counted from 0) has mean {mean} and \
+                     scale {scale}; both must be finite and the scale positive"
+                )));
+            }
+        }
+        Ok(Self { mean, scale })
+    }
+
+    /// Mean and population standard deviation over all samples, gaps left out.
+    ///
+    /// The variance is summed from deviations in a second pass, so a large mean does not spoil it.
+    /// The result does not depend on the number of threads.
+    ///
+    /// # Errors
+    /// When a coordinate is constant, or so large or small that its variance cannot be
+    /// represented.
+    pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
+        let dim = ensemble.dim();
+        let samples = ensemble.samples() as f64;
+        let blocks = blocks(ensemble);
+
+        let mut mean = vec![0.0; dim];
+        let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); dim];
+        let start = (0.0, f64::INFINITY, f64::NEG_INFINITY);
+        for block in visit_blocks(ensemble, &blocks, start, |_, x, (sum, low, high)| {
+            *sum += x / samples;
+            *low = x.min(*low);
+            *high = x.max(*high);
+        }) {
+            for (j, (sum, low, high)) in block.into_iter().enumerate() {
+                mean[j] += sum;
+                range[j] = (low.min(range[j].0), high.max(range[j].1));
+            }
+        }
+
+        let (mut deviation, mut square) = (vec![0.0; dim], vec![0.0; dim]);
+        for block in visit_blocks(ensemble, &blocks, (0.0, 0.0), |j, x, (sum, squares)| {
+            let d = x - mean[j];
+            *sum += d;
+            *squares += d * d;
+        }) {
+            for (j, (sum, squares)) in block.into_iter().enumerate() {
+                deviation[j] += sum;
+                square[j] += squares;
+            }
+        }
+
+        let mut scale = vec![0.0; dim];
+        for j in 0..dim {
+            let name = &ensemble.names()[j];
+            if range[j].0 == range[j].1 {
+                return Err(Error::input(format!(
+                    "coordinate '{name}' has the same value {:?} in every sample, so it cannot be \
+                     standardised; leave it out",
+                    range[j].0
+                )));
+            }
+            let correction = deviation[j] / samples;
+            mean[j] += correction;
+            scale[j] = (square[j] / samples - correction * correction).sqrt();
+            if !(mean[j].is_finite() && scale[j].is_normal()) {
+                return Err(Error::input(format!(
+                    "coordinate '{name}' lies between {:?} and {:?}, where its variance cannot be \
+                     represented; use other units",
+                    range[j].0, range[j].1
+                )));
+            }
+        }
+        Ok(Self { mean, scale })
+    }
+
+    /// Replaces every row of a row-major block by its standardised coordinates.
+    ///
+    /// # Panics
+    /// If the block does not hold whole rows.
+    pub fn forward(&self, rows: &mut [f64]) {
+        self.check(rows.len());
+        for row in rows.chunks_exact_mut(self.mean.len()) {
+            for ((x, mean), scale) in row.iter_mut().zip(&self.mean).zip(&self.scale) {
+                *x = (*x - mean) / scale;
+            }
+        }
+    }
+
+    /// Undoes [`Standardiser::forward`].
+    ///
+    /// # Panics
+    /// If the block does not hold whole rows.
+    pub fn inverse(&self, rows: &mut [f64]) {
+        self.check(rows.len());
+        for row in rows.chunks_exact_mut(self.mean.len()) {
+            for ((x, mean), scale) in row.iter_mut().zip(&self.mean).zip(&self.scale) {
+                *x = *x * scale + mean;
+            }
+        }
+    }
+
+    fn check(&self, len: usize) {
+        assert_eq!(self.mean.len(), self.scale.len(), "one scale per mean");
+        assert_eq!(
+            len % self.mean.len(),
+            0,
+            "the block must hold whole rows of {} coordinates",
+            self.mean.len()
+        );
+    }
+}
+
+impl Ensemble {
+    /// The ensemble in standardised coordinates, in the same precision; gaps stay gaps.
+    ///
+    /// # Panics
+    /// If the standardiser is for another number of coordinates.
+    pub fn standardised(&self, standardiser: &Standardiser) -> Self {
+        assert_eq!(
+            standardiser.mean.len(),
+            self.dim(),
+            "the standardiser must be for the coordinates of the ensemble"
+        );
+        let trajectories = self
+            .trajectories()
+            .iter()
+            .map(|trajectory| {
+                let values: Values = match trajectory.values() {
+                    Values::F32(a) => transformed(a.view(), standardiser, |v| v as f32).into(),
+                    Values::F64(a) => transformed(a.view(), standardiser, |v| v).into(),
+                };
+                Trajectory::new(values, trajectory.times().clone())
+            })
+            .collect();
+        self.with_trajectories(trajectories)
+    }
+}
+
+fn transformed<A: Copy + Into<f64> + Default + Send + Sync>(
+    array: ArrayView2<'_, A>,
+    standardiser: &Standardiser,
+    narrow: impl Fn(f64) -> A + Sync,
+) -> Array2<A> {
+    let (rows, dim) = array.dim();
+    let rows_per_block = (BLOCK / dim).max(1);
+    let mut out = vec![A::default(); rows * dim];
+    out.par_chunks_mut(rows_per_block * dim)
+        .enumerate()
+        .for_each(|(b, block)| {
+            for (r, place) in block.chunks_exact_mut(dim).enumerate() {
+                let row = array.row(b * rows_per_block + r);
+                for j in 0..dim {
+                    let x: f64 = row[j].into();
+                    place[j] = narrow((x - standardiser.mean[j]) / standardiser.scale[j]);
+                }
+            }
+        });
+    Array2::from_shape_vec((rows, dim), out).expect("the shape is that of the input")
+}
+
+/// The segments cut into blocks of bounded size: trajectory and rows.
+fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
+    let rows_per_block = (BLOCK / ensemble.dim()).max(1);
+    ensemble
+        .segments()
+        .iter()
+        .flat_map(|segment| {
+            let end = segment.rows.end;
+            segment
+                .rows
+                .clone()
+                .step_by(rows_per_block)
+                .map(move |a| (segment.trajectory, a..end.min(a + rows_per_block)))
+        })
+        .collect()
+}
+
+/// Visits the rows of every block with one accumulator per coordinate; returns them in order.
+fn visit_blocks<T: Copy + Send + Sync>(
+    ensemble: &Ensemble,
+    blocks: &[(usize, Range<usize>)],
+    start: T,
+    visit: impl Fn(usize, f64, &mut T) + Sync,
+) -> Vec<Vec<T>> {
+    let dim = ensemble.dim();
+    blocks
+        .par_iter()
+        .map_init(Vec::new, |rows: &mut Vec<f64>, (k, range)| {
+            rows.resize(range.len() * dim, 0.0);
+            ensemble.trajectories()[*k].copy_rows(range.clone(), rows);
+            let mut state = vec![start; dim];
+            for row in rows.chunks_exact(dim) {
+                for j in 0..dim {
+                    visit(j, row[j], &mut state[j]);
+                }
+            }
+            state
+        })
+        .collect()
+}
