@@ -1,0 +1,3 @@
+//! The integration tests of the library, in one binary.
+
+mod data;
