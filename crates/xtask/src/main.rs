@@ -1,1 +1,78 @@
-fn main() {}
+//! Development commands of the workspace: `cargo xtask help` lists them.
+
+mod bench;
+mod checks;
+mod process;
+mod python;
+mod workspace;
+
+use std::process::ExitCode;
+
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Runs the command that the arguments name.
+fn dispatch(args: &[&str]) -> Result<(), String> {
+    match args {
+        ["help" | "--help" | "-h"] => {
+            print!("{}", help());
+            Ok(())
+        }
+        ["test"] => checks::test(&Workspace::locate()?),
+        ["ci"] => checks::ci(&Workspace::locate()?),
+        ["bench", rest @ ..] => bench::run(rest),
+        [] => Err(format!("no command given\n\n{}", help())),
+        ["help" | "test" | "ci", extra, ..] => Err(format!("unexpected argument `{extra}`")),
+        [other, ..] => Err(format!("unknown command `{other}`\n\n{}", help())),
+    }
+}
+
+/// The text of `cargo xtask help`.
+fn help() -> String {
+    format!(
+        "\
+Usage: cargo xtask COMMAND
+
+Commands:
+  test                 run the Rust tests, then the Python tests of the command line
+  ci                   check formatting, lints and documentation, then run the tests
+  bench NAME [--json]  run a benchmark beside its peers; --json prints one JSON object
+  help                 print this text
+
+Benchmarks:
+{}",
+        bench::list()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_arguments_are_reported() {
+        let message = |args: &[&str]| dispatch(args).unwrap_err();
+        assert!(message(&[]).starts_with("no command given"));
+        assert!(message(&["tset"]).starts_with("unknown command `tset`"));
+        assert_eq!(message(&["ci", "--fast"]), "unexpected argument `--fast`");
+    }
+
+    #[test]
+    fn help_names_every_command_and_benchmark() {
+        let text = help();
+        for word in ["test", "ci", "bench", "help", "simulate"] {
+            assert!(text.contains(&format!("\n  {word} ")), "{word}");
+        }
+    }
+}

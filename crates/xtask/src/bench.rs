@@ -1,0 +1,267 @@
+//! Benchmarks beside their peers: both sides run in one command, one after the
+//! other on the same machine, and the figures that count are the ratios.
+
+use std::fmt::Write;
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Map, Value, json};
+
+use crate::process;
+use crate::python::Environment;
+use crate::workspace::Workspace;
+
+/// A benchmark that `cargo xtask bench` can run.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Workspace) -> Result<Report, String>,
+}
+
+/// The result of a benchmark, for programs and for people.
+struct Report {
+    json: Value,
+    text: String,
+}
+
+const BENCHES: &[Bench] = &[Bench {
+    name: "simulate",
+    about: "Euler-Maruyama steps on one core, beside scalar Rust and Numba",
+    run: simulate,
+}];
+
+/// Runs the benchmark that the arguments name, and prints its report.
+pub fn run(args: &[&str]) -> Result<(), String> {
+    let (bench, as_json) = parse(args)?;
+    let report = (bench.run)(&Workspace::locate()?)?;
+    if as_json {
+        println!("{}", report.json);
+    } else {
+        print!("{}", report.text);
+    }
+    Ok(())
+}
+
+/// One line for each benchmark.
+pub fn list() -> String {
+    BENCHES
+        .iter()
+        .map(|bench| format!("  {:<19}  {}\n", bench.name, bench.about))
+        .collect()
+}
+
+/// Reads `NAME [--json]`.
+fn parse(args: &[&str]) -> Result<(&'static Bench, bool), String> {
+    let (name, as_json) = match args {
+        [name] if !name.starts_with('-') => (name, false),
+        [name, "--json"] | ["--json", name] => (name, true),
+        _ => return Err("usage: cargo xtask bench NAME [--json]".to_owned()),
+    };
+    let bench = BENCHES.iter().find(|bench| bench.name == *name);
+    let bench = bench.ok_or_else(|| {
+        let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
+        format!("no benchmark `{name}`; there are: {}", names.join(", "))
+    })?;
+    Ok((bench, as_json))
+}
+
+/// Simulation speed: the vectorised kernel, scalar Rust and Numba.
+fn simulate(workspace: &Workspace) -> Result<Report, String> {
+    // The environment and the build come first, so that the timings are adjacent.
+    let environment = Environment::prepare(workspace, "python-bench", &["numpy", "numba"])?;
+    build_rust_bench(workspace, "simulate")?;
+    let rust = rust_bench(workspace, "simulate")?;
+    let numba = python_bench(workspace, &environment, "simulate_numba.py")?;
+    simulate_report(rust, numba, &cpu_model())
+}
+
+/// The systems of the simulation benchmark: key, suffix of its figures, unit.
+const SYSTEMS: &[(&str, &str, &str)] = &[
+    ("affine2d", "ns", "ns per step"),
+    ("softspin", "ns_per_site", "ns per site and step"),
+];
+
+/// Merges the figures of both sides and compares them.
+fn simulate_report(rust: Value, numba: Value, cpu: &str) -> Result<Report, String> {
+    let mut json = rust;
+    merge(&mut json, numba);
+    let peers = simulate_peers(&json);
+    let mut text = format!("Simulation on one core, {cpu}\n");
+    for &(system, suffix, unit) in SYSTEMS {
+        let lanes = figure(&json, system, &format!("lanes_{suffix}"))?;
+        let mut rows = vec![("ergode, SIMD lanes", lanes)];
+        for (key, name) in &peers {
+            let time = figure(&json, system, &format!("{key}_{suffix}"))?;
+            json[system][format!("{key}_over_lanes")] = json!(time / lanes);
+            rows.push((name, time));
+        }
+        write_table(&mut text, &format!("{system}, {unit}"), &rows);
+    }
+    json["cpu"] = json!(cpu);
+    for (key, name) in peers {
+        json["peers"][key] = json!(name);
+    }
+    Ok(Report { json, text })
+}
+
+/// The peers of the simulation benchmark: prefix of their figures, name.
+fn simulate_peers(json: &Value) -> [(&'static str, String); 3] {
+    let version = json["versions"]["numba"].as_str();
+    let numba = format!("Numba {}", version.unwrap_or("of unknown version"));
+    let scalar = "straightforward scalar Rust (rand_distr ziggurat)";
+    [
+        ("scalar", scalar.to_owned()),
+        ("numba", format!("{numba} (np.random)")),
+        ("numba_generator", format!("{numba} (NumPy Generator)")),
+    ]
+}
+
+/// Appends a table of times, each also as a multiple of the first.
+fn write_table(text: &mut String, title: &str, rows: &[(&str, f64)]) {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let base = rows.first().map_or(f64::NAN, |(_, time)| *time);
+    let _ = writeln!(text, "\n{title}");
+    for (name, time) in rows {
+        let ratio = time / base;
+        let _ = writeln!(text, "  {name:<width$}  {time:>8.2}  {ratio:>6.2}x");
+    }
+}
+
+/// Builds a Rust benchmark of the library without running it.
+fn build_rust_bench(workspace: &Workspace, name: &str) -> Result<(), String> {
+    process::announce(&format!("cargo bench --bench {name} --no-run"));
+    let args = ["bench", "-p", "ergode", "--bench", name, "--no-run"];
+    process::stream_to_stderr(&mut workspace.cargo(&args))
+}
+
+/// Runs a Rust benchmark of the library.
+fn rust_bench(workspace: &Workspace, name: &str) -> Result<Value, String> {
+    process::announce(&format!("cargo bench --bench {name}"));
+    let args = ["bench", "-p", "ergode", "--bench", name, "--", "--json"];
+    capture_json(&mut workspace.cargo(&args))
+}
+
+/// Runs a Python script of the folder `bench`.
+fn python_bench(
+    workspace: &Workspace,
+    environment: &Environment,
+    script: &str,
+) -> Result<Value, String> {
+    process::announce(&format!("python bench/{script}"));
+    let path = workspace.root().join("bench").join(script);
+    capture_json(&mut environment.script(&path))
+}
+
+/// Runs a command and reads the JSON object on the last line of its output.
+fn capture_json(command: &mut Command) -> Result<Value, String> {
+    let output = process::capture(command)?;
+    last_object(&output).map_err(|error| format!("`{}`: {error}", process::describe(command)))
+}
+
+/// The JSON object on the last line of `output`.
+fn last_object(output: &str) -> Result<Value, String> {
+    let line = output.trim_end().lines().next_back().unwrap_or("");
+    let object: Option<Map<String, Value>> = serde_json::from_str(line).ok();
+    object
+        .map(Value::Object)
+        .ok_or_else(|| format!("the last line of output is not a JSON object: {line:?}"))
+}
+
+/// Adds the entries of `other` to `value`, object by object.
+fn merge(value: &mut Value, other: Value) {
+    match (value, other) {
+        (Value::Object(value), Value::Object(other)) => {
+            for (key, entry) in other {
+                merge(value.entry(key).or_insert(Value::Null), entry);
+            }
+        }
+        (value, other) => *value = other,
+    }
+}
+
+/// A time of one system, which must be a positive number.
+fn figure(json: &Value, system: &str, key: &str) -> Result<f64, String> {
+    json[system][key]
+        .as_f64()
+        .filter(|time| *time > 0.0)
+        .ok_or_else(|| format!("no positive figure `{system}.{key}` in the results: {json}"))
+}
+
+/// The model of the processor, as the system names it.
+fn cpu_model() -> String {
+    let from_linux = || {
+        let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+        let line = info.lines().find(|line| line.starts_with("model name"))?;
+        Some(line.split_once(':')?.1.trim().to_owned())
+    };
+    let from_macos = || {
+        let mut command = Command::new("sysctl");
+        let output = command.args(["-n", "machdep.cpu.brand_string"]).output();
+        let name = String::from_utf8(output.ok()?.stdout).ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    };
+    from_linux()
+        .or_else(from_macos)
+        .unwrap_or_else(|| "unknown processor".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rust_figures() -> Value {
+        json!({
+            "affine2d": {"lanes_ns": 4.0, "scalar_ns": 10.0},
+            "softspin": {"lanes_ns_per_site": 8.0, "scalar_ns_per_site": 24.0},
+        })
+    }
+
+    fn numba_figures() -> Value {
+        json!({
+            "affine2d": {"numba_ns": 20.0, "numba_generator_ns": 12.0},
+            "softspin": {"numba_ns_per_site": 60.0, "numba_generator_ns_per_site": 16.0},
+            "versions": {"numba": "1.2.3", "numpy": "4.5.6"},
+        })
+    }
+
+    #[test]
+    fn the_report_merges_both_sides_and_adds_ratios() {
+        let report = simulate_report(rust_figures(), numba_figures(), "Some CPU").unwrap();
+        let affine = json!({
+            "lanes_ns": 4.0, "scalar_ns": 10.0, "numba_ns": 20.0, "numba_generator_ns": 12.0,
+            "scalar_over_lanes": 2.5, "numba_over_lanes": 5.0, "numba_generator_over_lanes": 3.0,
+        });
+        assert_eq!(report.json["affine2d"], affine);
+        assert_eq!(report.json["softspin"]["numba_over_lanes"], json!(7.5));
+        assert_eq!(report.json["cpu"], json!("Some CPU"));
+        let peer = &report.json["peers"]["numba"];
+        assert_eq!(*peer, json!("Numba 1.2.3 (np.random)"));
+        for part in ["Some CPU", "Numba 1.2.3", "scalar Rust", "7.50x"] {
+            assert!(report.text.contains(part), "{part}: {}", report.text);
+        }
+    }
+
+    #[test]
+    fn a_missing_figure_is_named() {
+        let message = simulate_report(rust_figures(), json!({}), "Some CPU").err();
+        let message = message.unwrap();
+        assert!(message.contains("`affine2d.numba_ns`"), "{message}");
+    }
+
+    #[test]
+    fn the_object_is_read_from_the_last_line() {
+        let object = last_object("running\n\n{\"a\": 1}\n").unwrap();
+        assert_eq!(object, json!({"a": 1}));
+        assert!(last_object("{\"a\": 1}\ndone\n").is_err());
+        assert!(last_object("").is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_lists_the_benchmarks() {
+        let message = parse(&["speed"]).err().unwrap();
+        assert_eq!(message, "no benchmark `speed`; there are: simulate");
+        assert!(parse(&["simulate", "--json"]).is_ok_and(|(_, as_json)| as_json));
+        assert!(parse(&["simulate"]).is_ok_and(|(_, as_json)| !as_json));
+        assert!(parse(&["simulate", "--csv"]).is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Python virtual environments under the target directory.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// How to get what a virtual environment needs.
+const INSTALL_HINT: &str =
+    "install Python 3 with its venv module (Debian, Ubuntu: apt install python3 python3-venv)";
+
+/// The file that records what an environment was made with.
+const STAMP: &str = "requirements.stamp";
+
+/// A virtual environment with its requirements installed.
+pub struct Environment {
+    interpreter: PathBuf,
+}
+
+impl Environment {
+    /// Creates the environment `name` under the target directory, or reuses the
+    /// one there if it was made with the same requirements.
+    pub fn prepare(
+        workspace: &Workspace,
+        name: &str,
+        requirements: &[&str],
+    ) -> Result<Self, String> {
+        let directory = workspace.target().join(name);
+        let environment = Self {
+            interpreter: interpreter_in(&directory),
+        };
+        let stamp = directory.join(STAMP);
+        let wanted = requirements.join("\n") + "\n";
+        let is_current = environment.interpreter.exists()
+            && fs::read_to_string(&stamp).is_ok_and(|text| text == wanted);
+        if !is_current {
+            process::announce(&format!("python3 -m venv {}", directory.display()));
+            create(&directory)?;
+            environment.install(requirements)?;
+            fs::write(&stamp, wanted)
+                .map_err(|error| format!("cannot write {}: {error}", stamp.display()))?;
+        }
+        Ok(environment)
+    }
+
+    /// A command that runs a script with the interpreter of the environment.
+    pub fn script(&self, path: &Path) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.arg(path);
+        command
+    }
+
+    fn install(&self, requirements: &[&str]) -> Result<(), String> {
+        process::announce(&format!("pip install {}", requirements.join(" ")));
+        let mut command = Command::new(&self.interpreter);
+        command
+            .args(["-m", "pip", "install", "--quiet"])
+            .arg("--disable-pip-version-check")
+            .args(requirements);
+        process::stream_to_stderr(&mut command).map_err(|error| {
+            let names = requirements.join(", ");
+            format!("cannot install {names} from the Python package index: {error}")
+        })
+    }
+}
+
+/// Creates an empty virtual environment, in place of any that is there.
+fn create(directory: &Path) -> Result<(), String> {
+    require_venv("python3")?;
+    let mut command = Command::new("python3");
+    command.args(["-m", "venv", "--clear"]).arg(directory);
+    process::stream_to_stderr(&mut command)
+}
+
+/// Checks that `program` is there and can create virtual environments.
+fn require_venv(program: &str) -> Result<(), String> {
+    let status = Command::new(program)
+        .args(["-c", "import venv, ensurepip"])
+        .stderr(Stdio::null())
+        .status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!(
+            "{program} cannot create virtual environments; {INSTALL_HINT}"
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(format!("{program} was not found; {INSTALL_HINT}"))
+        }
+        Err(error) => Err(format!("cannot run {program}: {error}")),
+    }
+}
+
+/// The interpreter of the virtual environment in `directory`.
+fn interpreter_in(directory: &Path) -> PathBuf {
+    if cfg!(windows) {
+        directory.join("Scripts").join("python.exe")
+    } else {
+        directory.join("bin").join("python")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_interpreter_says_what_to_install() {
+        let message = require_venv("no-such-python").unwrap_err();
+        assert!(
+            message.starts_with("no-such-python was not found"),
+            "{message}"
+        );
+        assert!(message.contains("python3-venv"), "{message}");
+    }
+}
