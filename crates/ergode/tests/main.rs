@@ -1,3 +1,6 @@
 //! The integration tests of the library, in one binary.
 
 mod data;
+mod simulate;
+mod support;
+mod systems;

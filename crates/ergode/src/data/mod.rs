@@ -14,15 +14,11 @@ mod npz;
 mod npz_write;
 mod scan;
 mod standardise;
+mod stream;
 mod trajectory;
 
-#[allow(unused_imports)]
-pub(crate) use atomic::AtomicFile;
 pub use ensemble::{BurnIn, Ensemble, Segment};
 pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
-#[allow(unused_imports)]
-pub(crate) use npy_dtype::Dtype;
-#[allow(unused_imports)]
-pub(crate) use npy_header::{Fault, NpyHeader, write_header};
 pub use standardise::Standardiser;
+pub(crate) use stream::NpyStream;
 pub use trajectory::{Times, Trajectory, Values};

@@ -14,20 +14,36 @@ use super::trajectory::Trajectory;
 
 /// Writes the arrays `x`, `t` and `names`, not compressed.
 pub(super) fn write_archive(writer: impl Write + Seek, ensemble: &Ensemble) -> ZipResult<()> {
+    write_arrays(
+        writer,
+        size_of_values(ensemble),
+        |x| write_values(x, ensemble, true),
+        |t| write_times(t, ensemble),
+        ensemble.names(),
+    )
+}
+
+/// An archive whose arrays `x` (of about `size` bytes) and `t` are written by the caller.
+pub(super) fn write_arrays<W: Write + Seek>(
+    writer: W,
+    size: u64,
+    x: impl FnOnce(&mut ZipWriter<W>) -> std::io::Result<()>,
+    t: impl FnOnce(&mut ZipWriter<W>) -> std::io::Result<()>,
+    names: &[String],
+) -> ZipResult<()> {
     let mut zip = ZipWriter::new(writer);
     let options = |size: u64| {
         SimpleFileOptions::default()
             .compression_method(CompressionMethod::Stored)
             .large_file(size >= u64::from(u32::MAX))
     };
-    let size = size_of_values(ensemble);
     zip.start_file("x.npy", options(size))?;
-    write_values(&mut zip, ensemble, true)?;
+    x(&mut zip)?;
     // At most one time per row, so never larger than the values in double precision.
     zip.start_file("t.npy", options(size))?;
-    write_times(&mut zip, ensemble)?;
+    t(&mut zip)?;
     zip.start_file("names.npy", options(0))?;
-    write_names(&mut zip, ensemble.names())?;
+    write_names(&mut zip, names)?;
     zip.finish()?.flush()?;
     Ok(())
 }

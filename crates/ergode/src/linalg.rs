@@ -1,0 +1,169 @@
+//! Dense linear algebra on `ndarray` matrices, carried out by `faer`.
+
+use faer::linalg::solvers::Solve;
+use faer::{MatRef, Side};
+use ndarray::{Array2, ArrayView1, ArrayView2};
+
+use crate::error::{Error, Result};
+
+/// An `ndarray` matrix seen by `faer`, whatever its strides.
+pub(crate) fn view<'a>(a: &'a ArrayView2<'_, f64>) -> MatRef<'a, f64> {
+    let (rows, cols) = a.dim();
+    let strides = a.strides();
+    // SAFETY: the view borrows `a`; shape and strides are those of a valid array view.
+    unsafe { MatRef::from_raw_parts(a.as_ptr(), rows, cols, strides[0], strides[1]) }
+}
+
+/// A `faer` matrix as an `ndarray` one.
+pub(crate) fn own(a: MatRef<'_, f64>) -> Array2<f64> {
+    Array2::from_shape_fn((a.nrows(), a.ncols()), |(i, j)| a[(i, j)])
+}
+
+/// The product A B, on all threads.
+pub(crate) fn multiply(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
+    own((view(&a) * view(&b)).as_ref())
+}
+
+/// X with A X = B, by LU with partial pivoting.
+pub(crate) fn solve(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
+    own(view(&a).partial_piv_lu().solve(view(&b)).as_ref())
+}
+
+/// A⁻¹.
+pub(crate) fn inverse(a: ArrayView2<f64>) -> Array2<f64> {
+    solve(a, Array2::eye(a.nrows()).view())
+}
+
+/// The lower Cholesky factor L of A = L Lᵀ.
+pub(crate) fn cholesky(a: ArrayView2<f64>) -> Result<Array2<f64>> {
+    let factor = view(&a)
+        .llt(Side::Lower)
+        .map_err(|_| Error::numerical("matrix is not positive definite"))?;
+    let factor = own(factor.L());
+    Ok(Array2::from_shape_fn(factor.dim(), |(i, j)| {
+        if j <= i { factor[[i, j]] } else { 0.0 }
+    }))
+}
+
+/// (A + Aᵀ)/2.
+pub(crate) fn symmetric_part(a: ArrayView2<f64>) -> Array2<f64> {
+    (&a + &a.t()) * 0.5
+}
+
+/// Σ_ij A_ij x_i y_j.
+pub(crate) fn bilinear(x: ArrayView1<f64>, a: ArrayView2<f64>, y: ArrayView1<f64>) -> f64 {
+    x.dot(&a.dot(&y))
+}
+
+/// exp(A), by scaling and squaring of the [13/13] Padé approximant (Higham, 2005).
+pub(crate) fn expm(a: ArrayView2<f64>) -> Array2<f64> {
+    const B: [f64; 14] = [
+        64764752532480000.0,
+        32382376266240000.0,
+        7771770303897600.0,
+        1187353796428800.0,
+        129060195264000.0,
+        10559470521600.0,
+        670442572800.0,
+        33522128640.0,
+        1323241920.0,
+        40840800.0,
+        960960.0,
+        16380.0,
+        182.0,
+        1.0,
+    ];
+    const THETA: f64 = 5.371920351148152;
+    let n = a.nrows();
+    let norm = a
+        .columns()
+        .into_iter()
+        .map(|c| c.iter().map(|v| v.abs()).sum::<f64>())
+        .fold(0.0, f64::max);
+    let squarings = if norm > THETA {
+        (norm / THETA).log2().ceil() as i32
+    } else {
+        0
+    };
+    let a = &a * 0.5f64.powi(squarings);
+    let a2 = multiply(a.view(), a.view());
+    let a4 = multiply(a2.view(), a2.view());
+    let a6 = multiply(a4.view(), a2.view());
+    let one = Array2::<f64>::eye(n);
+    let combine = |c6: f64, c4: f64, c2: f64, c0: f64| &a6 * c6 + &a4 * c4 + &a2 * c2 + &one * c0;
+    let u_high = multiply(a6.view(), combine(B[13], B[11], B[9], 0.0).view());
+    let u = multiply(a.view(), (u_high + combine(B[7], B[5], B[3], B[1])).view());
+    let v_high = multiply(a6.view(), combine(B[12], B[10], B[8], 0.0).view());
+    let v = v_high + combine(B[6], B[4], B[2], B[0]);
+    let mut result = solve((&v - &u).view(), (&v + &u).view());
+    for _ in 0..squarings {
+        result = multiply(result.view(), result.view());
+    }
+    result
+}
+
+/// X with A X + X Aᵀ = Q, for A whose eigenvalues have positive real parts, by Smith's doubling.
+///
+/// Returns `None` where A is not stable, that is, where the doubling does not converge.
+pub(crate) fn lyapunov(a: ArrayView2<f64>, q: ArrayView2<f64>) -> Option<Array2<f64>> {
+    let n = a.nrows();
+    let shift = (a.iter().map(|v| v * v).sum::<f64>() / n as f64).sqrt();
+    if !(shift.is_finite() && shift > 0.0) {
+        return None;
+    }
+    let one = Array2::<f64>::eye(n);
+    // U = (A + σ)⁻¹ (σ − A), V = 2σ (A + σ)⁻¹ Q (A + σ)⁻ᵀ turn it into X = U X Uᵀ + V.
+    let inverse = inverse((&a + &one * shift).view());
+    let mut u = inverse.dot(&(&one * shift - a));
+    let mut x = inverse.dot(&q).dot(&inverse.t()) * (2.0 * shift);
+    for _ in 0..60 {
+        let step = u.dot(&x).dot(&u.t());
+        let change = step.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        let size = x.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+        x += &step;
+        if x.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        if change <= 1e-17 * size {
+            return Some(symmetric_part(x.view()));
+        }
+        u = u.dot(&u);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::array;
+
+    fn largest(a: &Array2<f64>) -> f64 {
+        a.iter().fold(0.0, |m: f64, v| m.max(v.abs()))
+    }
+
+    #[test]
+    fn exponential_of_a_rotation_and_of_a_stiff_diagonal() {
+        let t = 40.0f64;
+        let rotation = expm(array![[0.0, -t], [t, 0.0]].view());
+        let exact = array![[t.cos(), -t.sin()], [t.sin(), t.cos()]];
+        assert!(largest(&(rotation - exact)) < 1e-12);
+        let stiff = expm(array![[-1000.0, 1.0], [0.0, -0.5]].view());
+        assert!((stiff[[1, 1]] - (-0.5f64).exp()).abs() < 1e-13);
+        assert!((stiff[[0, 1]] - (-0.5f64).exp() / 999.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn lyapunov_solves_and_refuses() {
+        let a = array![[1.0, 8.0, 0.0], [0.0, 1.2, 3.0], [0.5, 0.0, 2.0]];
+        let q = array![[2.0, 0.3, 0.0], [0.3, 1.0, 0.1], [0.0, 0.1, 0.5]];
+        let x = lyapunov(a.view(), q.view()).unwrap();
+        assert!(largest(&(a.dot(&x) + x.dot(&a.t()) - &q)) < 1e-13 * largest(&x) * 10.0);
+        assert!(
+            lyapunov(
+                array![[-1.0, 0.0], [0.0, 1.0]].view(),
+                Array2::eye(2).view()
+            )
+            .is_none()
+        );
+    }
+}

@@ -1,0 +1,382 @@
+//! Ensembles of trajectories, in memory or streamed to disk.
+
+use std::path::Path;
+
+use ndarray::{Array2, Array3, ArrayViewMut3, Axis, s};
+use pulp::Arch;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::random::{LaneStreams, Purpose, Stream};
+use super::sde::{GROUP, Scheme, Sde};
+use crate::control::Control;
+use crate::data::{Ensemble, NpyStream};
+use crate::error::{Error, Result};
+
+/// What to simulate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SimulateConfig {
+    /// Length of each trajectory; samples are saved at 0, `save_every`, ..., `time`.
+    pub time: f64,
+    /// Step of the scheme.
+    pub dt: f64,
+    /// Interval between saved samples, a whole number of steps.
+    pub save_every: f64,
+    /// Number of independent trajectories.
+    pub trajectories: usize,
+    /// The one seed; trajectory k uses streams derived from (seed, k) alone.
+    pub seed: u64,
+    /// Numerical scheme.
+    #[serde(default)]
+    pub scheme: Scheme,
+    /// Time integrated and thrown away before the first saved sample.
+    #[serde(default)]
+    pub burn_in: f64,
+}
+
+/// Where trajectories start.
+pub enum Initial<'a> {
+    /// The given states, (trajectory, dimension).
+    Given(Array2<f64>),
+    /// Drawn, each from the trajectory's own stream.
+    Drawn(&'a (dyn Fn(&mut Stream, &mut [f64]) + Sync)),
+}
+
+/// A trajectory that left the finite numbers.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Failure {
+    /// Index of the trajectory.
+    pub trajectory: usize,
+    /// Time of the first sample that was not finite.
+    pub time: f64,
+    /// The last finite sample, one interval earlier.
+    pub last_state: Vec<f64>,
+    /// Step of the scheme.
+    pub dt: f64,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown: Vec<String> = self
+            .last_state
+            .iter()
+            .take(6)
+            .map(|v| format!("{v:.4}"))
+            .collect();
+        let more = if self.last_state.len() > 6 {
+            ", ..."
+        } else {
+            ""
+        };
+        write!(
+            f,
+            "trajectory {} left the finite numbers by t = {} (last finite state: [{}{more}]); \
+             most likely the step dt = {} is too large, try dt = {}",
+            self.trajectory,
+            self.time,
+            shown.join(", "),
+            self.dt,
+            self.dt / 4.0
+        )
+    }
+}
+
+/// The outcome of a simulation.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// All trajectories; one that failed is NaN from its failure on.
+    pub ensemble: Ensemble,
+    /// The trajectories that failed.
+    pub failures: Vec<Failure>,
+}
+
+/// Simulate `config.trajectories` trajectories of `sde` in memory.
+///
+/// The result is the same, to the byte, for any number of threads.
+pub fn simulate_ensemble(
+    sde: &dyn Sde,
+    initial: &Initial,
+    config: &SimulateConfig,
+    control: &Control,
+) -> Result<Simulation> {
+    let mut run = Run::new(sde, initial, config)?;
+    control.begin(run.total_steps());
+    let mut values = Array3::zeros((config.trajectories, run.samples, sde.dim()));
+    run.fill(&mut values.view_mut(), control)?;
+    let failures = run.failures();
+    if failures.len() == config.trajectories && run.samples > 1 {
+        return Err(Error::numerical(format!(
+            "every trajectory left the finite numbers; the first: {}",
+            failures[0]
+        )));
+    }
+    let ensemble = Ensemble::from_array3(values.into(), config.save_every)?;
+    Ok(Simulation { ensemble, failures })
+}
+
+/// Simulate to a `.npy` or `.npz` file, holding at most `memory` bytes of samples at a time.
+///
+/// The file appears under its name only when complete. Returns the failed trajectories.
+pub fn simulate_to_file(
+    sde: &dyn Sde,
+    initial: &Initial,
+    config: &SimulateConfig,
+    names: &[String],
+    path: &Path,
+    memory: usize,
+    control: &Control,
+) -> Result<Vec<Failure>> {
+    let mut run = Run::new(sde, initial, config)?;
+    control.begin(run.total_steps());
+    let shape = (config.trajectories, run.samples, sde.dim());
+    let row_bytes = config.trajectories * sde.dim() * size_of::<f64>();
+    let chunk = (memory / row_bytes).clamp(1, run.samples);
+    let mut stream = NpyStream::create(path, shape)?;
+    let mut buffer = Array3::zeros((config.trajectories, chunk, sde.dim()));
+    let mut start = 0;
+    while start < run.samples {
+        let length = chunk.min(run.samples - start);
+        let mut part = buffer.slice_mut(s![.., ..length, ..]);
+        run.fill(&mut part, control)?;
+        stream.write_rows(start, part.view())?;
+        start += length;
+    }
+    stream.finish(config.save_every, names)?;
+    Ok(run.failures())
+}
+
+/// A simulation under way: tiles of trajectories with their states and streams.
+struct Run<'a> {
+    sde: &'a dyn Sde,
+    config: &'a SimulateConfig,
+    steps_per_save: usize,
+    burn_steps: usize,
+    samples: usize,
+    tiles: Vec<Tile>,
+}
+
+struct Tile {
+    first: usize,
+    used: usize,
+    lanes: usize,
+    /// (dimension, lane)
+    state: Vec<f64>,
+    streams: LaneStreams,
+    normals: Vec<f64>,
+    /// Samples delivered so far.
+    sample: usize,
+    last_finite: Vec<f64>,
+    failures: Vec<Failure>,
+}
+
+/// Normal numbers are drawn in blocks of about this many bytes, to stay in the L1 cache.
+const NORMAL_BLOCK: usize = 16 * 1024;
+
+impl<'a> Run<'a> {
+    fn new(sde: &'a dyn Sde, initial: &Initial, config: &'a SimulateConfig) -> Result<Self> {
+        let steps_per_save = whole_steps("save_every", config.save_every, config.dt)?;
+        let intervals = whole_steps("time", config.time, config.save_every)?;
+        let burn_steps = match config.burn_in {
+            0.0 => 0,
+            burn_in => whole_steps("burn_in", burn_in, config.dt)?,
+        };
+        if config.trajectories == 0 {
+            return Err(Error::input("trajectories must be at least 1"));
+        }
+        if let Initial::Given(states) = initial
+            && states.dim() != (config.trajectories, sde.dim())
+        {
+            return Err(Error::input(format!(
+                "initial states have shape {:?}, but {} trajectories of {} coordinates were asked for",
+                states.dim(),
+                config.trajectories,
+                sde.dim()
+            )));
+        }
+        let per_thread = config.trajectories.div_ceil(rayon::current_num_threads());
+        let tile_lanes = (per_thread.div_ceil(GROUP) * GROUP).clamp(GROUP, 4 * GROUP);
+        let tiles = (0..config.trajectories)
+            .step_by(tile_lanes)
+            .map(|first| {
+                let used = tile_lanes.min(config.trajectories - first);
+                Tile::new(sde, initial, config, first, used)
+            })
+            .collect();
+        Ok(Self {
+            sde,
+            config,
+            steps_per_save,
+            burn_steps,
+            samples: intervals + 1,
+            tiles,
+        })
+    }
+
+    fn total_steps(&self) -> u64 {
+        let steps = (self.samples - 1) * self.steps_per_save + self.burn_steps;
+        steps as u64 * self.config.trajectories as u64
+    }
+
+    /// Deliver the next `out.len_of(Axis(1))` samples of every trajectory.
+    fn fill(&mut self, out: &mut ArrayViewMut3<f64>, control: &Control) -> Result<()> {
+        let (sde, config) = (self.sde, self.config);
+        let (burn, save) = (self.burn_steps, self.steps_per_save);
+        let mut parts = Vec::with_capacity(self.tiles.len());
+        let mut rest = out.view_mut();
+        for tile in &self.tiles {
+            let (part, tail) = rest.split_at(Axis(0), tile.used);
+            parts.push(part);
+            rest = tail;
+        }
+        self.tiles
+            .par_iter_mut()
+            .zip(parts)
+            .try_for_each(|(tile, mut part)| {
+                let arch = Arch::new();
+                for sample in 0..part.len_of(Axis(1)) {
+                    let steps = if tile.sample == 0 { burn } else { save };
+                    tile.advance(arch, sde, config, steps, control)?;
+                    tile.deliver(config, part.slice_mut(s![.., sample, ..]));
+                }
+                Ok(())
+            })
+    }
+
+    fn failures(&self) -> Vec<Failure> {
+        self.tiles
+            .iter()
+            .flat_map(|tile| tile.failures.iter().cloned())
+            .collect()
+    }
+}
+
+impl Tile {
+    fn new(
+        sde: &dyn Sde,
+        initial: &Initial,
+        config: &SimulateConfig,
+        first: usize,
+        used: usize,
+    ) -> Self {
+        let lanes = used.div_ceil(GROUP) * GROUP;
+        let dim = sde.dim();
+        let mut state = vec![0.0; dim * lanes];
+        let mut start = vec![0.0; dim];
+        for lane in 0..lanes {
+            // Lanes beyond the last trajectory repeat it; they are never delivered.
+            let index = first + lane.min(used - 1);
+            match initial {
+                Initial::Given(states) => {
+                    for (value, given) in start.iter_mut().zip(states.row(index)) {
+                        *value = *given;
+                    }
+                }
+                Initial::Drawn(draw) => {
+                    let mut stream = Stream::new(config.seed, Purpose::Initial, index as u64);
+                    draw(&mut stream, &mut start);
+                }
+            }
+            for i in 0..dim {
+                state[i * lanes + lane] = start[i];
+            }
+        }
+        let streams: Vec<Stream> = (0..lanes)
+            .map(|lane| {
+                let index = first + lane.min(used - 1);
+                Stream::new(config.seed, Purpose::Noise, index as u64)
+            })
+            .collect();
+        Self {
+            first,
+            used,
+            lanes,
+            last_finite: state.clone(),
+            state,
+            streams: LaneStreams::new(&streams),
+            normals: Vec::new(),
+            sample: 0,
+            failures: Vec::new(),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        arch: Arch,
+        sde: &dyn Sde,
+        config: &SimulateConfig,
+        steps: usize,
+        control: &Control,
+    ) -> Result<()> {
+        let per_step = config.scheme.normals_per_step(sde.noise_dim()) * self.lanes;
+        let block = (NORMAL_BLOCK / (per_step * size_of::<f64>())).max(1);
+        let mut left = steps;
+        while left > 0 {
+            let now = left.min(block);
+            self.normals.resize(now * per_step, 0.0);
+            self.streams.fill_normal(arch, &mut self.normals);
+            sde.advance(
+                config.scheme,
+                config.dt,
+                self.lanes,
+                &mut self.state,
+                &self.normals,
+            );
+            left -= now;
+        }
+        control.advance((steps * self.used) as u64)
+    }
+
+    /// Copy the state out as the next sample, noting trajectories that ceased to be finite.
+    fn deliver(&mut self, config: &SimulateConfig, mut out: ndarray::ArrayViewMut2<f64>) {
+        let (lanes, dim) = (self.lanes, self.state.len() / self.lanes);
+        for lane in 0..self.used {
+            let mut row = out.row_mut(lane);
+            let mut finite = true;
+            for i in 0..dim {
+                let value = self.state[i * lanes + lane];
+                finite &= value.is_finite();
+                row[i] = value;
+            }
+            if finite {
+                for i in 0..dim {
+                    self.last_finite[i * lanes + lane] = self.state[i * lanes + lane];
+                }
+            } else {
+                row.fill(f64::NAN);
+                let trajectory = self.first + lane;
+                if self.failures.iter().all(|f| f.trajectory != trajectory) {
+                    self.failures.push(Failure {
+                        trajectory,
+                        time: self.sample as f64 * config.save_every,
+                        last_state: (0..dim)
+                            .map(|i| self.last_finite[i * lanes + lane])
+                            .collect(),
+                        dt: config.dt,
+                    });
+                }
+            }
+        }
+        self.sample += 1;
+    }
+}
+
+/// `span / step` as a whole number, or an error that says how to make it one.
+fn whole_steps(name: &str, span: f64, step: f64) -> Result<usize> {
+    for (name, value) in [(name, span), ("the interval it is divided into", step)] {
+        if !(value.is_finite() && value > 0.0) {
+            return Err(Error::input(format!(
+                "{name} must be positive and finite, not {value}"
+            )));
+        }
+    }
+    let ratio = span / step;
+    let whole = ratio.round();
+    if whole < 1.0 || (ratio - whole).abs() > 1e-6 * whole {
+        return Err(Error::input(format!(
+            "{name} = {span} is not a whole multiple of {step}; try {}",
+            step * whole.max(1.0)
+        )));
+    }
+    Ok(whole as usize)
+}

@@ -1,0 +1,13 @@
+//! Trajectories of an Itô equation: integrators, ensembles, random streams.
+
+mod ensemble;
+mod lanes;
+mod random;
+mod sde;
+
+pub use ensemble::{
+    Failure, Initial, SimulateConfig, Simulation, simulate_ensemble, simulate_to_file,
+};
+pub use lanes::Real;
+pub use random::{Purpose, Stream};
+pub use sde::{Dimensions, Dynamics, GROUP, Scheme, Sde};

@@ -1,0 +1,252 @@
+//! Reference systems, each with its exact answers.
+//!
+//! A system is one file: parameters with the paper's values as defaults, their validation, the
+//! equation ([`Dynamics`](crate::Dynamics)), the exact score and mobility, and whatever else is
+//! known in closed form. One line in [`SYSTEMS`] makes it available by name.
+
+mod affine2d;
+mod cir;
+mod double_well;
+mod galerkin;
+mod grid1d;
+mod grid2d;
+mod ornstein_uhlenbeck;
+mod soft_spin;
+mod special;
+
+use ndarray::Array2;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::simulate::{
+    Initial, Purpose, Sde, SimulateConfig, Simulation, Stream, simulate_ensemble,
+};
+
+pub use affine2d::{Affine2d, Affine2dReference};
+pub use cir::CoxIngersollRoss;
+pub use double_well::DoubleWell;
+pub use galerkin::{Function, GalerkinReference};
+pub use grid1d::{Grid1d, Spacing};
+pub use grid2d::Grid2d;
+pub use ornstein_uhlenbeck::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+pub use soft_spin::{SoftSpin, SoftSpinMoments};
+
+/// A system that can be named, built from parameters, and simulated.
+pub trait System: Sde {
+    /// Names of the coordinates.
+    fn coordinate_names(&self) -> Vec<String>;
+    /// How its reference data are made unless told otherwise.
+    fn protocol(&self) -> Protocol;
+    /// Draw an initial state, from the stationary law where that is known.
+    fn draw_initial(&self, stream: &mut Stream, x: &mut [f64]);
+    /// Advance `x` by one draw from the exact transition law over `interval`, where it is known.
+    fn exact_transition(&self, interval: f64) -> Option<Transition<'_>> {
+        let _ = interval;
+        None
+    }
+    /// The exact score and mobility, where they are known in closed form.
+    fn exact_fields(&self) -> Option<&dyn ExactFields> {
+        None
+    }
+    /// All parameters, as they would be written in a configuration.
+    fn parameters(&self) -> Value;
+}
+
+/// Advances a state in place by one exact transition.
+pub type Transition<'a> = Box<dyn Fn(&mut Stream, &mut [f64]) + Sync + 'a>;
+
+/// The paper's s, M and ∇·M at a state.
+pub trait ExactFields: Sync {
+    /// The stationary score s = ∇ log p_ss.
+    fn score(&self, x: &[f64], out: &mut [f64]);
+    /// The mobility M = D + R, row-major.
+    fn mobility(&self, x: &[f64], out: &mut [f64]);
+    /// (∇·M)_i = Σ_j ∂_j M_ij.
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]);
+}
+
+/// How the reference data of a system are made.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Protocol {
+    /// Scheme, step, length, number of trajectories, seed.
+    #[serde(flatten)]
+    pub simulate: SimulateConfig,
+    /// Sample the exact transition law at the save interval instead of stepping a scheme.
+    pub exact: bool,
+}
+
+/// A system that can be asked for by name.
+pub struct SystemEntry {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    build: Build,
+}
+
+type Build = fn(&Map<String, Value>) -> Result<Box<dyn System>>;
+
+/// Every reference system.
+pub const SYSTEMS: &[SystemEntry] = &[
+    SystemEntry {
+        name: "affine2d",
+        summary: "two-dimensional nonreversible diffusion with affine multiplicative noise",
+        build: build::<Affine2d>,
+    },
+    SystemEntry {
+        name: "cir",
+        summary: "Cox-Ingersoll-Ross square-root diffusion",
+        build: build::<CoxIngersollRoss>,
+    },
+    SystemEntry {
+        name: "double-well",
+        summary: "double well with multiplicative noise, one dimension",
+        build: build::<DoubleWell>,
+    },
+    SystemEntry {
+        name: "ou",
+        summary: "Ornstein-Uhlenbeck process, any dimension, non-normal drift allowed",
+        build: build::<OrnsteinUhlenbeckParameters>,
+    },
+    SystemEntry {
+        name: "softspin",
+        summary: "periodic soft-spin stochastic Landau-Lifshitz chain, 3N dimensions",
+        build: build::<SoftSpin>,
+    },
+];
+
+/// Parameters that make a system once they are found valid.
+trait Parameters: Default + Serialize + DeserializeOwned {
+    fn build(self) -> Result<Box<dyn System>>;
+}
+
+fn build<P: Parameters>(changes: &Map<String, Value>) -> Result<Box<dyn System>> {
+    let Value::Object(mut all) = serde_json::to_value(P::default()).expect("parameters are plain")
+    else {
+        unreachable!("parameters are a structure")
+    };
+    for (key, value) in changes {
+        if !all.contains_key(key) {
+            let known: Vec<&str> = all.keys().map(String::as_str).collect();
+            return Err(Error::input(format!(
+                "unknown parameter {key:?}; the parameters are {}",
+                known.join(", ")
+            )));
+        }
+        all.insert(key.clone(), value.clone());
+    }
+    let parameters: P = serde_json::from_value(Value::Object(all))
+        .map_err(|error| Error::input(format!("parameters: {error}")))?;
+    parameters.build()
+}
+
+/// The system called `name`, with `changes` to its default parameters.
+pub fn system_by_name(name: &str, changes: &Map<String, Value>) -> Result<Box<dyn System>> {
+    let Some(entry) = SYSTEMS.iter().find(|entry| entry.name == name) else {
+        let names: Vec<&str> = SYSTEMS.iter().map(|entry| entry.name).collect();
+        return Err(Error::input(format!(
+            "no system is called {name:?}; there are {}",
+            names.join(", ")
+        )));
+    };
+    (entry.build)(changes)
+}
+
+/// Reference data of `system` by `protocol`, in memory.
+pub fn generate(system: &dyn System, protocol: &Protocol, control: &Control) -> Result<Simulation> {
+    let config = &protocol.simulate;
+    let draw = |stream: &mut Stream, x: &mut [f64]| system.draw_initial(stream, x);
+    let mut simulation = if protocol.exact {
+        sample_transitions(system, config, control)?
+    } else {
+        simulate_ensemble(system, &Initial::Drawn(&draw), config, control)?
+    };
+    simulation.ensemble = simulation.ensemble.with_names(system.coordinate_names())?;
+    Ok(simulation)
+}
+
+fn sample_transitions(
+    system: &dyn System,
+    config: &SimulateConfig,
+    control: &Control,
+) -> Result<Simulation> {
+    use rayon::prelude::*;
+    let Some(transition) = system.exact_transition(config.save_every) else {
+        return Err(Error::input(
+            "this system has no exact transition law; use a scheme (ou and cir have one)",
+        ));
+    };
+    let intervals = (config.time / config.save_every).round() as usize;
+    let burn = (config.burn_in / config.save_every).ceil() as usize;
+    let (samples, dim) = (intervals + 1, system.dim());
+    control.begin((config.trajectories * (intervals + burn)) as u64);
+    let mut values = ndarray::Array3::zeros((config.trajectories, samples, dim));
+    values
+        .outer_iter_mut()
+        .into_par_iter()
+        .enumerate()
+        .try_for_each(|(index, mut rows): (usize, ndarray::ArrayViewMut2<f64>)| {
+            let index = index as u64;
+            let mut x = vec![0.0; dim];
+            system.draw_initial(
+                &mut Stream::new(config.seed, Purpose::Initial, index),
+                &mut x,
+            );
+            let mut stream = Stream::new(config.seed, Purpose::Transition, index);
+            for _ in 0..burn {
+                transition(&mut stream, &mut x);
+            }
+            for (sample, mut row) in rows.rows_mut().into_iter().enumerate() {
+                if sample > 0 {
+                    transition(&mut stream, &mut x);
+                }
+                row.assign(&ndarray::aview1(&x));
+                if sample % 1024 == 1023 {
+                    control.advance(1024)?;
+                }
+            }
+            Ok(())
+        })?;
+    Ok(Simulation {
+        ensemble: Ensemble::from_array3(values.into(), config.save_every)?,
+        failures: Vec::new(),
+    })
+}
+
+/// √2 Σ(x) as a matrix (dimension, Brownian motion), and the drift, at one state.
+pub(crate) fn drift_and_noise(sde: &dyn Sde, x: &[f64], drift: &mut [f64]) -> Array2<f64> {
+    let (dim, noise_dim) = (sde.dim(), sde.noise_dim());
+    let mut matrix = Array2::zeros((dim, noise_dim));
+    let mut column = vec![0.0; dim];
+    let mut unit = vec![0.0; noise_dim];
+    for j in 0..noise_dim {
+        unit[j] = 1.0;
+        sde.evaluate(x, &unit, drift, &mut column);
+        unit[j] = 0.0;
+        for i in 0..dim {
+            matrix[[i, j]] = column[i];
+        }
+    }
+    matrix
+}
+
+/// D = ½ (√2 Σ)(√2 Σ)ᵀ, and the drift, at one state.
+pub(crate) fn drift_and_diffusion(sde: &dyn Sde, x: &[f64], drift: &mut [f64]) -> Array2<f64> {
+    let noise = drift_and_noise(sde, x, drift);
+    noise.dot(&noise.t()) * 0.5
+}
+
+/// Refuse a parameter that is not positive and finite.
+fn positive(name: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::input(format!(
+            "parameter {name} must be positive and finite, not {value}"
+        )))
+    }
+}

@@ -1,0 +1,111 @@
+//! Statistics shared by the tests: every Monte Carlo assertion is a z-score.
+
+use ergode::{Control, Ensemble, Initial, Scheme, Sde, SimulateConfig, Stream, Values};
+use ndarray::Array2;
+
+/// A mean over independent blocks, with its standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Estimate {
+    pub(crate) mean: f64,
+    pub(crate) error: f64,
+}
+
+impl Estimate {
+    pub(crate) fn new(blocks: &[f64]) -> Self {
+        let n = blocks.len() as f64;
+        let mean = blocks.iter().sum::<f64>() / n;
+        let variance = blocks.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Self {
+            mean,
+            error: (variance / n).sqrt(),
+        }
+    }
+
+    pub(crate) fn z(&self, exact: f64) -> f64 {
+        (self.mean - exact) / self.error
+    }
+}
+
+/// The worst z-score of a family; |z| below this bound fails once in 10⁵ runs for up to 30 of them.
+pub(crate) const Z_BOUND: f64 = 5.1;
+
+/// Kolmogorov-Smirnov statistic √n sup|F_n − F| of independent samples; exceeds 2.5 once in 10⁵.
+pub(crate) fn kolmogorov_smirnov(samples: &mut [f64], cumulative: impl Fn(f64) -> f64) -> f64 {
+    samples.sort_by(f64::total_cmp);
+    let n = samples.len() as f64;
+    let gap = samples
+        .iter()
+        .enumerate()
+        .map(|(k, &x)| {
+            let f = cumulative(x);
+            (f - k as f64 / n).abs().max(((k + 1) as f64 / n - f).abs())
+        })
+        .fold(0.0, f64::max);
+    gap * n.sqrt()
+}
+
+pub(crate) const KS_BOUND: f64 = 2.5;
+
+/// Linear interpolation in a table.
+pub(crate) fn interpolate(xs: &[f64], ys: &[f64], x: f64) -> f64 {
+    let k = xs.partition_point(|&v| v < x).clamp(1, xs.len() - 1);
+    let fraction = ((x - xs[k - 1]) / (xs[k] - xs[k - 1])).clamp(0.0, 1.0);
+    ys[k - 1] + fraction * (ys[k] - ys[k - 1])
+}
+
+/// The samples of trajectory `k`, (time, dimension).
+pub(crate) fn rows(ensemble: &Ensemble, k: usize) -> ndarray::ArrayView2<'_, f64> {
+    match ensemble.trajectories()[k].values() {
+        Values::F64(values) => values.view(),
+        Values::F32(_) => panic!("simulations are double precision"),
+    }
+}
+
+/// Independent trajectories from `draw`, sampled at 0 and after `time`: (first, last) states.
+pub(crate) fn ends(
+    sde: &dyn Sde,
+    draw: &(dyn Fn(&mut Stream, &mut [f64]) + Sync),
+    scheme: Scheme,
+    dt: f64,
+    time: f64,
+    trajectories: usize,
+    seed: u64,
+) -> (Array2<f64>, Array2<f64>) {
+    let config = SimulateConfig {
+        time,
+        dt,
+        save_every: time,
+        trajectories,
+        seed,
+        scheme,
+        burn_in: 0.0,
+    };
+    let run =
+        ergode::simulate_ensemble(sde, &Initial::Drawn(draw), &config, &Control::new()).unwrap();
+    assert!(run.failures.is_empty());
+    let pick = |row: usize| {
+        Array2::from_shape_fn((trajectories, sde.dim()), |(k, i)| {
+            rows(&run.ensemble, k)[[row, i]]
+        })
+    };
+    (pick(0), pick(1))
+}
+
+/// ⟨f(x_{t+lag}) g(x_t)⟩ of each trajectory, skipping the first `skip` samples.
+pub(crate) fn lagged(
+    ensemble: &Ensemble,
+    f: impl Fn(&[f64]) -> f64,
+    g: impl Fn(&[f64]) -> f64,
+    lag: usize,
+    skip: usize,
+) -> Estimate {
+    let blocks: Vec<f64> = (0..ensemble.len())
+        .map(|k| {
+            let rows = rows(ensemble, k);
+            let n = rows.nrows() - lag;
+            let row = |i: usize| rows.row(i).to_slice().expect("row-major");
+            (skip..n).map(|i| f(row(i + lag)) * g(row(i))).sum::<f64>() / (n - skip) as f64
+        })
+        .collect();
+    Estimate::new(&blocks)
+}
