@@ -1,1 +1,35 @@
-fn main() {}
+//! The command line of Ergode.
+
+mod args;
+mod completions;
+mod convert;
+mod demo;
+mod generate;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Arguments, Command};
+use output::Failed;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    progress::stop_on_interrupt();
+    let json = arguments.json;
+    let outcome = match &arguments.command {
+        Command::Demo(demo) => demo::run(demo, json),
+        Command::Generate(generate) => generate::run(generate, json),
+        Command::Convert(convert) => convert::run(convert, json),
+        Command::Completions(completions) => completions::run(completions),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failed { message, code }) => {
+            eprintln!("error: {message}");
+            ExitCode::from(code)
+        }
+    }
+}

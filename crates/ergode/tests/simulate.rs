@@ -442,7 +442,7 @@ fn impossible_requests_are_refused() {
     };
     assert!(refused(&|c| c.dt = 0.0).contains("positive"));
     assert!(refused(&|c| c.time = f64::NAN).contains("time"));
-    assert!(refused(&|c| c.save_every = 0.0503_3).contains("whole multiple"));
+    assert!(refused(&|c| c.save_every = 0.050_33).contains("whole multiple"));
     assert!(refused(&|c| c.trajectories = 0).contains("at least 1"));
     assert!(refused(&|c| c.trajectories = 3).contains("initial states"));
 }

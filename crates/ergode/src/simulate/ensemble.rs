@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulateConfig {
-    /// Length of each trajectory; samples are saved at 0, `save_every`, ..., `time`.
+    /// Length of each trajectory; samples are saved at 0, `save_every`, ... up to `time`.
     pub time: f64,
     /// Step of the scheme.
     pub dt: f64,
@@ -33,6 +33,20 @@ pub struct SimulateConfig {
     /// Time integrated and thrown away before the first saved sample.
     #[serde(default)]
     pub burn_in: f64,
+}
+
+impl SimulateConfig {
+    /// Samples saved of each trajectory, the one at time zero included.
+    pub fn samples(&self) -> Result<usize> {
+        positive("save_every", self.save_every)?;
+        if !(self.time.is_finite() && self.time >= 0.0) {
+            return Err(Error::input(format!(
+                "time must be finite and not negative, not {}",
+                self.time
+            )));
+        }
+        Ok((self.time / self.save_every * (1.0 + 1e-12)).floor() as usize + 1)
+    }
 }
 
 /// Where trajectories start.
@@ -176,7 +190,7 @@ const NORMAL_BLOCK: usize = 16 * 1024;
 impl<'a> Run<'a> {
     fn new(sde: &'a dyn Sde, initial: &Initial, config: &'a SimulateConfig) -> Result<Self> {
         let steps_per_save = whole_steps("save_every", config.save_every, config.dt)?;
-        let intervals = whole_steps("time", config.time, config.save_every)?;
+        let samples = config.samples()?;
         let burn_steps = match config.burn_in {
             0.0 => 0,
             burn_in => whole_steps("burn_in", burn_in, config.dt)?,
@@ -208,7 +222,7 @@ impl<'a> Run<'a> {
             config,
             steps_per_save,
             burn_steps,
-            samples: intervals + 1,
+            samples,
             tiles,
         })
     }
@@ -361,22 +375,27 @@ impl Tile {
     }
 }
 
-/// `span / step` as a whole number, or an error that says how to make it one.
-fn whole_steps(name: &str, span: f64, step: f64) -> Result<usize> {
-    for (name, value) in [(name, span), ("the interval it is divided into", step)] {
-        if !(value.is_finite() && value > 0.0) {
-            return Err(Error::input(format!(
-                "{name} must be positive and finite, not {value}"
-            )));
-        }
-    }
-    let ratio = span / step;
+/// `span / dt` as a whole number, or an error that says how to make it one.
+fn whole_steps(name: &str, span: f64, dt: f64) -> Result<usize> {
+    positive(name, span)?;
+    positive("dt", dt)?;
+    let ratio = span / dt;
     let whole = ratio.round();
     if whole < 1.0 || (ratio - whole).abs() > 1e-6 * whole {
+        let nearest = (dt * whole.max(1.0) * 1e12).round() / 1e12;
         return Err(Error::input(format!(
-            "{name} = {span} is not a whole multiple of {step}; try {}",
-            step * whole.max(1.0)
+            "{name} = {span} is not a whole multiple of dt = {dt}; try {nearest}"
         )));
     }
     Ok(whole as usize)
+}
+
+fn positive(name: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::input(format!(
+            "{name} must be positive and finite, not {value}"
+        )))
+    }
 }

@@ -180,10 +180,9 @@ fn sample_transitions(
             "this system has no exact transition law; use a scheme (ou and cir have one)",
         ));
     };
-    let intervals = (config.time / config.save_every).round() as usize;
     let burn = (config.burn_in / config.save_every).ceil() as usize;
-    let (samples, dim) = (intervals + 1, system.dim());
-    control.begin((config.trajectories * (intervals + burn)) as u64);
+    let (samples, dim) = (config.samples()?, system.dim());
+    control.begin((config.trajectories * samples) as u64);
     let mut values = ndarray::Array3::zeros((config.trajectories, samples, dim));
     values
         .outer_iter_mut()

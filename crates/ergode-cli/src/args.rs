@@ -1,0 +1,131 @@
+//! What may be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Learn an effective Langevin equation from time series, and know how good it is.
+///
+/// Noise is written sqrt(2) Sigma throughout, so that the diffusion is D = Sigma Sigma^T.
+#[derive(Debug, Parser)]
+#[command(name = "ergode", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// Print a machine-readable result on stdout; progress stays on stderr.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(Demo),
+    Generate(Generate),
+    Convert(Convert),
+    Completions(Completions),
+}
+
+/// Simulate a reference system, compare it with its exact answers, and write a report.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ergode demo affine2d -o my-demo")]
+pub(crate) struct Demo {
+    /// Name of the system: affine2d, cir, double-well or ou.
+    #[arg(default_value = "affine2d")]
+    pub(crate) system: String,
+    /// Folder for the data, results.json and report.html.
+    #[arg(short, long, default_value = "ergode-demo")]
+    pub(crate) output: PathBuf,
+    /// The one seed of all random numbers.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Make reference data: trajectories of a system whose exact answers are known.
+///
+/// Systems:
+///   affine2d     two dimensions, nonreversible, affine multiplicative noise (the paper's)
+///   cir          Cox-Ingersoll-Ross square-root diffusion
+///   double-well  one dimension, bimodal, multiplicative noise
+///   ou           Ornstein-Uhlenbeck, any dimension
+///   softspin     periodic soft-spin chain, 36 dimensions (the paper's)
+///
+/// Unless told otherwise, each is simulated as in the paper.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:\n  \
+        ergode generate affine2d -o data.npz\n  \
+        ergode generate softspin -o spins.npz --time 500 --trajectories 16\n  \
+        ergode generate ou -o ou.csv --set 'drift=[[1,0.5],[-0.5,1]]' --time 100"
+)]
+pub(crate) struct Generate {
+    /// Name of the system.
+    pub(crate) system: String,
+    /// File to write: .npz, .npy or .csv.
+    #[arg(short, long)]
+    pub(crate) output: PathBuf,
+    /// Length of each trajectory.
+    #[arg(long)]
+    pub(crate) time: Option<f64>,
+    /// Step of the scheme.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+    /// Interval between saved samples.
+    #[arg(long)]
+    pub(crate) save_every: Option<f64>,
+    /// Number of independent trajectories.
+    #[arg(long)]
+    pub(crate) trajectories: Option<usize>,
+    /// Time integrated and thrown away before the first sample.
+    #[arg(long)]
+    pub(crate) burn_in: Option<f64>,
+    /// The one seed of all random numbers.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// How trajectories are made; `exact` samples the transition law itself (ou and cir).
+    #[arg(long)]
+    pub(crate) scheme: Option<SchemeName>,
+    /// Change a parameter of the system; the value is JSON. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Samples held in memory, in GiB; a larger result is streamed to disk.
+    #[arg(long, default_value_t = 2.0)]
+    pub(crate) memory: f64,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SchemeName {
+    /// Euler-Maruyama, weak order 1.
+    Euler,
+    /// Platen's explicit scheme, weak order 2.
+    Platen,
+    /// The exact transition law.
+    Exact,
+}
+
+/// Convert between file formats, by extension: .npz, .npy, .csv, .tsv.
+///
+/// Arrays are (trajectory, time, dimension); a row with NaN is a gap.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode convert record.csv record.npz\n  \
+        ergode convert samples.npy samples.npz --dt 0.01")]
+pub(crate) struct Convert {
+    /// File to read.
+    pub(crate) input: PathBuf,
+    /// File to write.
+    pub(crate) output: PathBuf,
+    /// Sampling interval, for files that hold no times.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+}
+
+/// Print a completion script for a shell.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  ergode completions bash > ~/.local/share/bash-completion/completions/ergode"
+)]
+pub(crate) struct Completions {
+    /// The shell.
+    pub(crate) shell: clap_complete::Shell,
+}

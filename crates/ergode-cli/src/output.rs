@@ -1,0 +1,66 @@
+//! Results, failures and exit codes.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Why a command failed: the message for the user, and the exit code (2 for bad input, else 1).
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) message: String,
+    pub(crate) code: u8,
+}
+
+impl Failed {
+    /// The user's input was at fault.
+    pub(crate) fn input(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: 2,
+        }
+    }
+
+    /// Something else was.
+    pub(crate) fn other(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            code: 1,
+        }
+    }
+}
+
+impl From<ergode::Error> for Failed {
+    fn from(error: ergode::Error) -> Self {
+        Self {
+            message: error.to_string(),
+            code: if error.is_bad_input() { 2 } else { 1 },
+        }
+    }
+}
+
+/// Print the result: the JSON object, or the sentence for people.
+pub(crate) fn report(json: bool, result: &Value, sentence: &str) {
+    if json {
+        println!("{result}");
+    } else {
+        println!("{sentence}");
+    }
+}
+
+/// A file name as shown to people.
+pub(crate) fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (k, digit) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}

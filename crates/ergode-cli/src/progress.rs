@@ -1,0 +1,76 @@
+//! Progress with time left, and Ctrl-C.
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ergode::Control;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// The handle that Ctrl-C acts on.
+pub(crate) static CONTROL: Control = Control::new();
+
+/// Work shorter than this shows nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a line is written where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(30);
+
+/// The first Ctrl-C asks the work to stop and clean up; the second ends the program.
+pub(crate) fn stop_on_interrupt() {
+    let handler = || {
+        if CONTROL.stopped() {
+            std::process::exit(1);
+        }
+        eprintln!("stopping; press Ctrl-C again to end at once");
+        CONTROL.stop();
+    };
+    if let Err(error) = ctrlc::set_handler(handler) {
+        eprintln!("warning: Ctrl-C will not clean up ({error})");
+    }
+}
+
+/// Run `work` under the global control, with a bar on a terminal and lines elsewhere.
+pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Send) -> T {
+    let finished = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(what, &finished));
+        let result = work(&CONTROL);
+        finished.store(true, Ordering::Relaxed);
+        watcher.thread().unpark();
+        result
+    })
+}
+
+fn watch(what: &str, finished: &AtomicBool) {
+    let start = Instant::now();
+    let mut bar = None;
+    let mut last_line = start;
+    while !finished.load(Ordering::Relaxed) {
+        std::thread::park_timeout(Duration::from_millis(100));
+        let (done, total) = CONTROL.done();
+        if start.elapsed() < PATIENCE || total == 0 {
+            continue;
+        }
+        if std::io::stderr().is_terminal() {
+            let bar = bar.get_or_insert_with(|| new_bar(what, total));
+            bar.set_position(done);
+        } else if last_line.elapsed() > LINE_EVERY {
+            last_line = Instant::now();
+            let fraction = done as f64 / total as f64;
+            let left = start.elapsed().as_secs_f64() * (1.0 / fraction.max(1e-9) - 1.0);
+            eprintln!("{what}: {:.0} %, {left:.0} s left", 100.0 * fraction);
+        }
+    }
+    if let Some(bar) = bar {
+        bar.finish_and_clear();
+    }
+}
+
+fn new_bar(what: &str, total: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3} %  {eta} left")
+        .expect("the template is valid")
+        .progress_chars("=> ");
+    ProgressBar::new(total)
+        .with_style(style)
+        .with_message(what.to_owned())
+}
