@@ -101,15 +101,15 @@ fn scalar_spin(steps: usize) -> f64 {
 
 fn main() {
     rayon_one_thread();
-    let (affine_steps, spin_steps) = (200_000, 20_000);
+    let (affine_steps, spin_steps) = (400_000, 60_000);
     let affine = lanes_ns(&Affine2d::default(), affine_steps, 10);
     let affine_scalar = best_of_five(|| {
-        black_box(scalar_affine(black_box(10 * affine_steps)));
-    }) / (10 * affine_steps) as f64;
-    let spin = lanes_ns(&SoftSpin::default(), spin_steps, 40) / 12.0;
+        black_box(scalar_affine(black_box(5 * affine_steps)));
+    }) / (5 * affine_steps) as f64;
+    let spin = lanes_ns(&SoftSpin::default(), spin_steps, 60) / 12.0;
     let spin_scalar = best_of_five(|| {
-        black_box(scalar_spin(black_box(10 * spin_steps)));
-    }) / (120 * spin_steps) as f64;
+        black_box(scalar_spin(black_box(5 * spin_steps)));
+    }) / (60 * spin_steps) as f64;
     if std::env::args().any(|argument| argument == "--json") {
         println!(
             "{{\"affine2d\":{{\"lanes_ns\":{affine:.3},\"scalar_ns\":{affine_scalar:.3}}},\

@@ -1,4 +1,42 @@
-//! Effective Langevin equations from time series.
+//! Effective Langevin equations from time series, with a statement of how good they are.
+//!
+//! The model is dx = [M s + ∇·M] dt + √2 Σ dW with Σ Σᵀ = sym M and s = ∇ ln p_ss: it keeps the
+//! invariant density by construction, and M = D + R carries diffusion (D, symmetric) and currents
+//! (R, antisymmetric). Noise is always written √2 Σ, so that D = Σ Σᵀ.
+//!
+//! | symbol | meaning | here |
+//! |---|---|---|
+//! | x(t) | the record | [`Ensemble`], [`Trajectory`], [`Segment`] |
+//! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
+//! | s, M, ∇·M | score, mobility, its divergence | [`ExactFields`] |
+//! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
+//! | K_t, C_mn(t) | semigroup, lagged correlations | [`GalerkinReference`] |
+//!
+//! Simulate the paper's two-dimensional system, and compare a moment with the exact one:
+//!
+//! ```
+//! use ergode::{Affine2d, Affine2dReference, BurnIn, Control, System, generate};
+//!
+//! let system = Affine2d::default();
+//! let mut protocol = system.protocol();
+//! protocol.simulate.time = 100.0;
+//! let data = generate(&system, &protocol, &Control::new())?.ensemble;
+//! let data = data.burn_in(BurnIn::Fraction(0.1))?;
+//! assert_eq!((data.len(), data.dim(), data.names()[1].as_str()), (36, 2, "y"));
+//!
+//! let reference = Affine2dReference::solve(system, 160)?;
+//! let exact = reference.grid().semigroup(&system, 6)?;
+//! let (mut sum, mut x) = (0.0, [0.0; 2]);
+//! for segment in data.segments() {
+//!     for row in segment.rows.clone() {
+//!         data.trajectories()[segment.trajectory].row(row, &mut x);
+//!         sum += x[0] * x[0];
+//!     }
+//! }
+//! let mean = sum / data.samples() as f64;
+//! assert!((mean / exact.mean(|x| x[0] * x[0]) - 1.0).abs() < 0.2);
+//! # Ok::<(), ergode::Error>(())
+//! ```
 
 mod control;
 mod data;

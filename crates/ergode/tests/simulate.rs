@@ -532,13 +532,13 @@ fn decorrelation_time(curves: &[Vec<f64>], keep: impl Fn(usize) -> bool, step: f
     step * (k as f64 - 1.0 + before / (before - after))
 }
 
-fn soft_spin_data(dt: f64, time: f64) -> Ensemble {
+fn soft_spin_data(dt: f64, time: f64, trajectories: usize) -> Ensemble {
     let system = SoftSpin::default();
     let mut protocol = system.protocol();
     protocol.simulate.dt = dt;
     protocol.simulate.save_every = 0.1;
     protocol.simulate.time = time;
-    protocol.simulate.trajectories = 192;
+    protocol.simulate.trajectories = trajectories;
     generate(&system, &protocol, &Control::new())
         .unwrap()
         .ensemble
@@ -553,7 +553,7 @@ fn site_mean(x: &[f64], f: &dyn Fn(&[f64]) -> f64) -> f64 {
 #[test]
 fn soft_spin_moments_and_stein_identity() {
     let system = SoftSpin::default();
-    let data = soft_spin_data(2.5e-4, 150.0);
+    let data = soft_spin_data(2.5e-4, 150.0, 192);
     let exact = system.moments();
     let mean = |f: &dyn Fn(&[f64]) -> f64| lagged(&data, |x| site_mean(x, f), |_| 1.0, 0, 0);
     let checks = [
@@ -594,7 +594,6 @@ fn soft_spin_moments_and_stein_identity() {
                 let total: f64 = rows
                     .rows()
                     .into_iter()
-                    .step_by(5)
                     .map(|row| {
                         let x = row.to_slice().unwrap();
                         system.score(x, &mut score);
@@ -603,7 +602,7 @@ fn soft_spin_moments_and_stein_identity() {
                             .sum::<f64>()
                     })
                     .sum();
-                total / (rows.nrows().div_ceil(5) * system.sites) as f64
+                total / (rows.nrows() * system.sites) as f64
             })
             .collect();
         Estimate::new(&blocks)
@@ -619,23 +618,31 @@ fn soft_spin_moments_and_stein_identity() {
             );
             if i == j {
                 assert!(
-                    (1.05 * estimate.mean - exact).abs() > allowed,
-                    "a 5 % error passes"
+                    (1.1 * estimate.mean - exact).abs() > allowed,
+                    "a 10 % error passes: {estimate:?}"
                 );
             }
         }
     }
 }
 
-/// The paper's 0.05-threshold decorrelation times of the site-averaged magnetisation; errors by
-/// jackknife over trajectories.
+/// The paper's 0.05-threshold decorrelation times of the site-averaged magnetisation, M_x and M_y
+/// at the paper's step, the slow M_z from a longer run at a coarser one.
+///
+/// Errors are by jackknife over trajectories; the paper's figure has an error of its own, taken as
+/// ours scaled to the length of its data (72 trajectories of 9125 time units after burn-in).
 #[test]
 fn soft_spin_decorrelation_times() {
-    let data = soft_spin_data(1e-3, 1200.0);
-    for (c, paper, step, lags) in [(0, 2.774, 1, 60), (1, 2.8105, 1, 60), (2, 261.194, 40, 110)] {
+    let fast = soft_spin_data(2.5e-4, 150.0, 192);
+    let slow = soft_spin_data(1e-3, 1200.0, 448);
+    for (data, time, c, paper, step, lags) in [
+        (&fast, 150.0, 0, 2.774, 1, 60),
+        (&fast, 150.0, 1, 2.8105, 1, 60),
+        (&slow, 1200.0, 2, 261.194, 40, 130),
+    ] {
         let curves: Vec<Vec<f64>> = (0..data.len())
             .map(|k| {
-                let m: Vec<f64> = rows(&data, k)
+                let m: Vec<f64> = rows(data, k)
                     .rows()
                     .into_iter()
                     .map(|row| site_mean(row.to_slice().unwrap(), &|m| m[c]))
@@ -657,11 +664,12 @@ fn soft_spin_decorrelation_times() {
         let centre = without.iter().sum::<f64>() / groups as f64;
         let scale = (groups - 1) as f64 / groups as f64;
         let error = (scale * without.iter().map(|t| (t - centre).powi(2)).sum::<f64>()).sqrt();
-        println!("decorrelation time {c}: {whole:.3} +- {error:.3}, paper {paper}");
-        assert!(
-            (whole - paper).abs() < 4.0 * error,
-            "{c}: {whole} +- {error}, paper {paper}"
+        let paper_error = error * (time * data.len() as f64 / (72.0 * 9125.0)).sqrt();
+        println!(
+            "decorrelation time {c}: {whole:.3} +- {error:.3}, paper {paper} +- {paper_error:.3}"
         );
+        let z = (whole - paper) / error.hypot(paper_error);
+        assert!(z.abs() < 4.0, "{c}: {whole} +- {error}, paper {paper}");
         assert!(
             error < 0.25 * paper,
             "the run is too short to tell: {error}"

@@ -7,6 +7,7 @@ use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::lanes::AlignedBuffer;
 use super::random::{LaneStreams, Purpose, Stream};
 use super::sde::{GROUP, Scheme, Sde};
 use crate::control::Control;
@@ -175,17 +176,17 @@ struct Tile {
     used: usize,
     lanes: usize,
     /// (dimension, lane)
-    state: Vec<f64>,
+    state: AlignedBuffer,
     streams: LaneStreams,
-    normals: Vec<f64>,
+    normals: AlignedBuffer,
     /// Samples delivered so far.
     sample: usize,
     last_finite: Vec<f64>,
     failures: Vec<Failure>,
 }
 
-/// Normal numbers are drawn in blocks of about this many bytes, to stay in the L1 cache.
-const NORMAL_BLOCK: usize = 16 * 1024;
+/// Normal numbers are drawn in blocks of about this many bytes, to stay in the L2 cache.
+const NORMAL_BLOCK: usize = 64 * 1024;
 
 impl<'a> Run<'a> {
     fn new(sde: &'a dyn Sde, initial: &Initial, config: &'a SimulateConfig) -> Result<Self> {
@@ -275,7 +276,7 @@ impl Tile {
     ) -> Self {
         let lanes = used.div_ceil(GROUP) * GROUP;
         let dim = sde.dim();
-        let mut state = vec![0.0; dim * lanes];
+        let mut state = AlignedBuffer::zeros(dim * lanes);
         let mut start = vec![0.0; dim];
         for lane in 0..lanes {
             // Lanes beyond the last trajectory repeat it; they are never delivered.
@@ -292,7 +293,7 @@ impl Tile {
                 }
             }
             for i in 0..dim {
-                state[i * lanes + lane] = start[i];
+                state.as_mut_slice()[i * lanes + lane] = start[i];
             }
         }
         let streams: Vec<Stream> = (0..lanes)
@@ -305,10 +306,10 @@ impl Tile {
             first,
             used,
             lanes,
-            last_finite: state.clone(),
+            last_finite: state.as_slice().to_vec(),
             state,
             streams: LaneStreams::new(&streams),
-            normals: Vec::new(),
+            normals: AlignedBuffer::default(),
             sample: 0,
             failures: Vec::new(),
         }
@@ -327,14 +328,14 @@ impl Tile {
         let mut left = steps;
         while left > 0 {
             let now = left.min(block);
-            self.normals.resize(now * per_step, 0.0);
-            self.streams.fill_normal(arch, &mut self.normals);
+            self.normals.resize(now * per_step);
+            self.streams.fill_normal(arch, self.normals.as_mut_slice());
             sde.advance(
                 config.scheme,
                 config.dt,
                 self.lanes,
-                &mut self.state,
-                &self.normals,
+                self.state.as_mut_slice(),
+                self.normals.as_slice(),
             );
             left -= now;
         }
@@ -343,35 +344,51 @@ impl Tile {
 
     /// Copy the state out as the next sample, noting trajectories that ceased to be finite.
     fn deliver(&mut self, config: &SimulateConfig, mut out: ndarray::ArrayViewMut2<f64>) {
-        let (lanes, dim) = (self.lanes, self.state.len() / self.lanes);
-        for lane in 0..self.used {
-            let mut row = out.row_mut(lane);
-            let mut finite = true;
-            for i in 0..dim {
-                let value = self.state[i * lanes + lane];
-                finite &= value.is_finite();
-                row[i] = value;
-            }
-            if finite {
-                for i in 0..dim {
-                    self.last_finite[i * lanes + lane] = self.state[i * lanes + lane];
-                }
-            } else {
-                row.fill(f64::NAN);
-                let trajectory = self.first + lane;
-                if self.failures.iter().all(|f| f.trajectory != trajectory) {
-                    self.failures.push(Failure {
-                        trajectory,
-                        time: self.sample as f64 * config.save_every,
-                        last_state: (0..dim)
-                            .map(|i| self.last_finite[i * lanes + lane])
-                            .collect(),
-                        dt: config.dt,
-                    });
-                }
+        let lanes = self.lanes;
+        for (lane, mut row) in out.rows_mut().into_iter().enumerate() {
+            let row = row
+                .as_slice_mut()
+                .expect("the dimensions of a sample are contiguous");
+            for (value, coordinate) in row
+                .iter_mut()
+                .zip(self.state.as_slice().chunks_exact(lanes))
+            {
+                *value = coordinate[lane];
             }
         }
+        if self.state.as_slice().iter().all(|v| v.is_finite()) {
+            self.last_finite.copy_from_slice(self.state.as_slice());
+        } else {
+            self.note_failures(config, out);
+        }
         self.sample += 1;
+    }
+
+    #[cold]
+    fn note_failures(&mut self, config: &SimulateConfig, mut out: ndarray::ArrayViewMut2<f64>) {
+        let (lanes, dim) = (self.lanes, self.last_finite.len() / self.lanes);
+        for lane in 0..self.used {
+            let of = |values: &[f64]| -> Vec<f64> {
+                (0..dim).map(|i| values[i * lanes + lane]).collect()
+            };
+            let state = of(self.state.as_slice());
+            if state.iter().all(|v| v.is_finite()) {
+                for i in 0..dim {
+                    self.last_finite[i * lanes + lane] = state[i];
+                }
+                continue;
+            }
+            out.row_mut(lane).fill(f64::NAN);
+            let trajectory = self.first + lane;
+            if self.failures.iter().all(|f| f.trajectory != trajectory) {
+                self.failures.push(Failure {
+                    trajectory,
+                    time: self.sample as f64 * config.save_every,
+                    last_state: of(&self.last_finite),
+                    dt: config.dt,
+                });
+            }
+        }
     }
 }
 

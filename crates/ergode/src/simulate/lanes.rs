@@ -129,3 +129,38 @@ impl<S: Simd> Real for Lanes<S> {
         Self::new(self.simd, self.simd.max_f64s(self.value, bound))
     }
 }
+
+/// A buffer of `f64` that begins on a cache line, so that vectors in it never straddle two.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AlignedBuffer {
+    data: Vec<f64>,
+    offset: usize,
+    length: usize,
+}
+
+impl AlignedBuffer {
+    const LINE: usize = 64;
+
+    pub(crate) fn zeros(length: usize) -> Self {
+        let mut buffer = Self::default();
+        buffer.resize(length);
+        buffer
+    }
+
+    /// Change the length; the content is lost where the buffer grows.
+    pub(crate) fn resize(&mut self, length: usize) {
+        if self.offset + length > self.data.len() {
+            self.data = vec![0.0; length + Self::LINE / size_of::<f64>()];
+            self.offset = self.data.as_ptr().align_offset(Self::LINE);
+        }
+        self.length = length;
+    }
+
+    pub(crate) fn as_slice(&self) -> &[f64] {
+        &self.data[self.offset..self.offset + self.length]
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [f64] {
+        &mut self.data[self.offset..self.offset + self.length]
+    }
+}

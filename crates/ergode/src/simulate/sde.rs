@@ -145,10 +145,11 @@ impl<D: Dynamics> Advance<'_, D> {
                 load(simd, xi, normals, lanes, lane);
                 self.dynamics.drift(x, drift);
                 self.dynamics.noise(x, xi, noise);
+                let (state, _) = S::as_mut_simd_f64s(self.state);
                 for i in 0..x.len() {
-                    x[i] = noise[i].mul_add(root, drift[i].mul_add(dt, x[i]));
+                    let next = noise[i].mul_add(root, drift[i].mul_add(dt, x[i]));
+                    state[(i * lanes + lane) / S::F64_LANES] = next.value();
                 }
-                store(x, self.state, lanes, lane);
                 lane += S::F64_LANES;
             }
         }

@@ -70,9 +70,9 @@ fn dot<T: Real>(a: Spin<T>, b: Spin<T>) -> T {
 #[inline(always)]
 fn cross<T: Real>(a: Spin<T>, b: Spin<T>) -> Spin<T> {
     [
-        a[1] * b[2] - a[2] * b[1],
-        a[2] * b[0] - a[0] * b[2],
-        a[0] * b[1] - a[1] * b[0],
+        a[1].mul_add(b[2], -(a[2] * b[1])),
+        a[2].mul_add(b[0], -(a[0] * b[2])),
+        a[0].mul_add(b[1], -(a[1] * b[0])),
     ]
 }
 
@@ -92,7 +92,10 @@ impl SoftSpin {
         let pull = dot(m, m) * -self.lambda
             + (self.lambda * self.m_star * self.m_star - 2.0 * self.exchange);
         let coupling = m[0].constant(self.exchange);
-        let mut h = std::array::from_fn(|c| (before[c] + after[c]).mul_add(coupling, pull * m[c]));
+        let mut h = m;
+        for c in 0..3 {
+            h[c] = (before[c] + after[c]).mul_add(coupling, pull * m[c]);
+        }
         h[2] = m[2].mul_add(m[2].constant(self.anisotropy), h[2]);
         h
     }
@@ -191,9 +194,9 @@ impl Dynamics for SoftSpin {
             let across = dot(m, m) * self.alpha_perp + self.epsilon;
             let along = dot(m, h) * (self.alpha_par - self.alpha_perp) + spurious;
             let precession = m[0].constant(-self.gamma);
-            *out = std::array::from_fn(|c| {
-                torque[c].mul_add(precession, across.mul_add(h[c], along * m[c]))
-            });
+            for c in 0..3 {
+                out[c] = torque[c].mul_add(precession, across.mul_add(h[c], along * m[c]));
+            }
         }
     }
 
@@ -214,9 +217,9 @@ impl Dynamics for SoftSpin {
             let factor = dot(m, z) * along / (root + still);
             let turned = cross(m, z);
             let (still, across) = (factor.constant(still), factor.constant(across));
-            *out = std::array::from_fn(|c| {
-                z[c].mul_add(still, turned[c].mul_add(across, factor * m[c]))
-            });
+            for c in 0..3 {
+                out[c] = z[c].mul_add(still, turned[c].mul_add(across, factor * m[c]));
+            }
         }
     }
 }
