@@ -7,6 +7,7 @@
 //! | symbol | meaning | here |
 //! |---|---|---|
 //! | x(t) | the record | [`Ensemble`], [`Trajectory`], [`Segment`] |
+//! | φ_k(x) | observables | [`Library`]: [`Monomials`], [`Expressions`], [`SpinFamilies`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score, mobility, its divergence | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
@@ -42,6 +43,7 @@ mod control;
 mod data;
 mod error;
 mod linalg;
+mod observable;
 mod simulate;
 mod systems;
 
@@ -51,6 +53,9 @@ pub use data::{
     formats, read_ensemble, write_ensemble,
 };
 pub use error::{Error, Result};
+pub use observable::{
+    Centred, Expressions, LatticeAverage, Library, Monomials, RadialBasis, SpinFamilies,
+};
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,
     Simulation, Stream, simulate_ensemble, simulate_to_file,

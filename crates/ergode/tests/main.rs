@@ -1,6 +1,7 @@
 //! The integration tests of the library, in one binary.
 
 mod data;
+mod observable;
 mod simulate;
 mod support;
 mod systems;

@@ -1,0 +1,44 @@
+//! Averages over the translations of a ring.
+
+use ndarray::{Array4, ArrayView2};
+
+use crate::error::{Error, Result};
+
+/// The translation average over a ring of sites that carry vectors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LatticeAverage {
+    /// Number N of sites of the ring.
+    pub sites: usize,
+    /// Number of components at a site.
+    pub components: usize,
+}
+
+impl LatticeAverage {
+    /// C_{ac;dr} = (1/N) Σ_i C[(a, i, c), (i + r, d)], with i + r taken around the ring.
+    ///
+    /// Rows of `correlations` are (family a, site, component c), columns (site, component d), the
+    /// last index running fastest; the result is (a, c, d, r).
+    pub fn average(&self, correlations: ArrayView2<f64>) -> Result<Array4<f64>> {
+        let (sites, components) = (self.sites, self.components);
+        let state = sites.checked_mul(components).filter(|&state| state > 0);
+        let (rows, columns) = correlations.dim();
+        let Some(state) = state.filter(|&s| columns == s && rows.is_multiple_of(s)) else {
+            return Err(Error::input(format!(
+                "a correlation matrix of {rows} rows and {columns} columns does not fit a ring of \
+                 {sites} sites with {components} components; it needs sites*components columns \
+                 and a multiple of that in rows"
+            )));
+        };
+        let mut out = Array4::zeros((rows / state, components, components, sites));
+        for ((family, c, d, r), value) in out.indexed_iter_mut() {
+            let sum: f64 = (0..sites)
+                .map(|i| {
+                    let row = (family * sites + i) * components + c;
+                    correlations[[row, (i + r) % sites * components + d]]
+                })
+                .sum();
+            *value = sum / sites as f64;
+        }
+        Ok(out)
+    }
+}
