@@ -187,7 +187,7 @@ fn figure(curve: &Curve) -> String {
         .iter()
         .map(|p| (p[1] + 2.0 * p[2]).max(p[3]))
         .fold(0.0, f64::max);
-    let x = |t: f64| left + (width - left - 10.0) * t / last;
+    let x = |t: f64| left + (width - left - 24.0) * t / last;
     let y = |c: f64| 10.0 + (height - bottom - 10.0) * (high - c) / (high - low);
     let mut svg = format!("<svg viewBox=\"0 0 {width} {height}\" role=img>");
     for k in 0..=4 {
@@ -200,7 +200,7 @@ fn figure(curve: &Curve) -> String {
             "<line class=axis x1={left} x2={0:.1} y1={1:.1} y2={1:.1} />\
              <text x={2:.1} y={3:.1} text-anchor=end>{c:.3}</text>\
              <text x={4:.1} y={5:.1} text-anchor=middle>{t:.2}</text>",
-            width - 10.0,
+            width - 24.0,
             y(c),
             left - 8.0,
             y(c) + 4.0,

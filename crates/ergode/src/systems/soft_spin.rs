@@ -15,7 +15,7 @@ use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream
 ///
 /// H_i = −∂U/∂m_i, U = Σ_i λ/4 (|m_i|² − m∗²)² + J/2 |m_{i+1} − m_i|² − K/2 m_iz²,
 /// A_i = ε + α⊥ (|m_i|² − m_i m_iᵀ) + α∥ m_i m_iᵀ. The stationary law is exp(−U/Θ)/Z, the mobility
-/// is block-diagonal with blocks Θ A_i − γΘ [m_i]×.
+/// is block-diagonal with blocks Θ A_i − γΘ \[m_i\]×.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SoftSpin {
@@ -201,7 +201,7 @@ impl Dynamics for SoftSpin {
     }
 
     /// √(2Θ) B ξ with a factor of A = B Bᵀ that is cheaper than its root and equal to it in law:
-    /// B = √ε + √α⊥ [m]× + α∥/(√ε + √(ε + α∥ r²)) m mᵀ.
+    /// B = √ε + √α⊥ \[m\]× + α∥/(√ε + √(ε + α∥ r²)) m mᵀ.
     #[inline(always)]
     fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
         let scale = 2.0 * self.temperature;
