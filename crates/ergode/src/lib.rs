@@ -42,8 +42,10 @@
 mod control;
 mod data;
 mod error;
+mod lagged;
 mod linalg;
 mod observable;
+mod quadrature;
 mod simulate;
 mod systems;
 
@@ -53,8 +55,13 @@ pub use data::{
     formats, read_ensemble, write_ensemble,
 };
 pub use error::{Error, Result};
+pub use lagged::{
+    BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial,
+    PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
+};
 pub use observable::{
-    Centred, Expressions, LatticeAverage, Library, Monomials, RadialBasis, SpinFamilies,
+    Centred, Expressions, FunctionList, Functions, LatticeAverage, Library, Monomials, RadialBasis,
+    SpinFamilies,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

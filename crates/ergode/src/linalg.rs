@@ -2,7 +2,7 @@
 
 use faer::linalg::solvers::Solve;
 use faer::{MatRef, Side};
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 use crate::error::{Error, Result};
 
@@ -43,6 +43,45 @@ pub(crate) fn cholesky(a: ArrayView2<f64>) -> Result<Array2<f64>> {
     Ok(Array2::from_shape_fn(factor.dim(), |(i, j)| {
         if j <= i { factor[[i, j]] } else { 0.0 }
     }))
+}
+
+/// Eigenvalues (ascending) and eigenvectors (columns) of a symmetric matrix.
+pub(crate) fn symmetric_eigen(a: ArrayView2<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
+    let eigen = view(&a)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| Error::numerical("symmetric eigenvalue iteration did not converge"))?;
+    let values = eigen.S().column_vector();
+    let values = (0..a.nrows()).map(|i| values[i]).collect();
+    Ok((values, own(eigen.U())))
+}
+
+/// Eigenvalues of a square matrix, as (real, imaginary) parts.
+pub(crate) fn eigenvalues(a: ArrayView2<f64>) -> Result<Vec<(f64, f64)>> {
+    let values = view(&a)
+        .eigenvalues()
+        .map_err(|_| Error::numerical("eigenvalue iteration did not converge"))?;
+    Ok(values.iter().map(|v| (v.re, v.im)).collect())
+}
+
+/// The Moore-Penrose inverse, singular values below `tolerance` of the largest taken as zero.
+pub(crate) fn pseudo_inverse(a: ArrayView2<f64>, tolerance: f64) -> Array2<f64> {
+    let (rows, cols) = a.dim();
+    let Ok(svd) = view(&a).thin_svd() else {
+        return Array2::from_elem((cols, rows), f64::NAN);
+    };
+    let (u, v) = (own(svd.U()), own(svd.V()));
+    let values = svd.S().column_vector();
+    let largest = (0..rows.min(cols)).map(|k| values[k]).fold(0.0, f64::max);
+    let mut scaled = v;
+    for (k, mut column) in scaled.columns_mut().into_iter().enumerate() {
+        let value = values[k];
+        column *= if value > tolerance * largest {
+            1.0 / value
+        } else {
+            0.0
+        };
+    }
+    multiply(scaled.view(), u.t())
 }
 
 /// (A + Aᵀ)/2.

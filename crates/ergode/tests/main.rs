@@ -1,6 +1,7 @@
 //! The integration tests of the library, in one binary.
 
 mod data;
+mod lagged;
 mod observable;
 mod simulate;
 mod support;

@@ -3,7 +3,7 @@
 mod expressions;
 mod spins;
 
-use ergode::{Centred, Library, Monomials, Purpose, Stream};
+use ergode::{Centred, Functions, Library, Monomials, Purpose, Stream};
 
 fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|&name| name.to_owned()).collect()

@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::jet::scratch;
 use super::parse::{Scope, compile};
 use super::program::Program;
-use super::{Library, MAX_FUNCTIONS, check_derivatives, tile_width};
+use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
 use crate::error::{Error, Result};
 
 /// States evaluated together, so that the intermediate values stay in the nearest cache.
@@ -88,12 +88,9 @@ impl WithSimd for Fill<'_> {
     }
 }
 
-impl Library for Expressions {
+impl Functions for Expressions {
     fn dim(&self) -> usize {
         self.dim
-    }
-    fn len(&self) -> usize {
-        self.labels.len()
     }
     fn labels(&self) -> &[String] {
         &self.labels
@@ -108,6 +105,9 @@ impl Library for Expressions {
             rows: vec![0.0; self.depth * n.min(CHUNK)],
         });
     }
+}
+
+impl Library for Expressions {
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         self.derivatives(x, out, 1, false);

@@ -2,6 +2,7 @@
 
 mod dual;
 mod expression;
+mod functions;
 mod jet;
 mod lattice;
 mod monomial;
@@ -10,6 +11,7 @@ mod program;
 mod spin;
 
 pub use expression::Expressions;
+pub use functions::{FunctionList, Functions};
 pub use lattice::LatticeAverage;
 pub use monomial::Monomials;
 pub use spin::{RadialBasis, SpinFamilies};
@@ -19,39 +21,16 @@ use crate::error::{Error, Result};
 /// More functions than this are refused: their correlation matrix would not fit in memory.
 const MAX_FUNCTIONS: usize = 1_000_000;
 
-/// A list of scalar functions φ_k of the state, evaluated together.
-///
-/// Values come for a tile of states at a time, in the layout that matrix products want. Slices of
-/// the wrong length are a fault of the caller, and panic.
-pub trait Library: Sync + std::fmt::Debug {
-    /// Dimension D of the state.
-    fn dim(&self) -> usize;
-    /// Number K of functions.
-    fn len(&self) -> usize;
-    /// One label per function, such as `x^2*y`.
-    fn labels(&self) -> &[String];
-    /// Values for a tile of n states: `x[i*n + s]` is coordinate i of state s, and `out[k*n + s]`
-    /// becomes φ_k there.
-    fn values(&self, x: &[f64], out: &mut [f64]);
+/// Scalar functions φ_k with exact derivatives.
+pub trait Library: Functions + std::fmt::Debug {
     /// Gradients at one state: `out[k*dim + i]` = ∂φ_k/∂x_i.
     fn gradients(&self, x: &[f64], out: &mut [f64]);
     /// Hessians at one state: `out[(k*dim + i)*dim + j]` = ∂²φ_k/∂x_i∂x_j.
     fn hessians(&self, x: &[f64], out: &mut [f64]);
-    /// True when there is no function.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-    /// Values at one state.
-    fn values_at(&self, x: &[f64]) -> Vec<f64> {
-        assert_eq!(x.len(), self.dim(), "one coordinate per dimension");
-        let mut out = vec![0.0; self.len()];
-        self.values(x, &mut out);
-        out
-    }
 }
 
 /// The number n of states in a tile, with the lengths checked.
-fn tile_width(library: &dyn Library, x: &[f64], out: &[f64]) -> usize {
+fn tile_width(library: &dyn Functions, x: &[f64], out: &[f64]) -> usize {
     let dim = library.dim();
     assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
     let n = x.len() / dim;
@@ -104,12 +83,9 @@ impl Centred {
     }
 }
 
-impl Library for Centred {
+impl Functions for Centred {
     fn dim(&self) -> usize {
         self.inner.dim()
-    }
-    fn len(&self) -> usize {
-        self.inner.len()
     }
     fn labels(&self) -> &[String] {
         self.inner.labels()
@@ -125,6 +101,9 @@ impl Library for Centred {
             }
         }
     }
+}
+
+impl Library for Centred {
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         self.inner.gradients(x, out);
     }

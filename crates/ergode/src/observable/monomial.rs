@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Library, MAX_FUNCTIONS, check_derivatives, tile_width};
+use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
 use crate::error::{Error, Result};
 
 /// The coordinates of a monomial that have a positive exponent, with it, in ascending order.
@@ -280,12 +280,9 @@ impl WithSimd for Fill<'_> {
     }
 }
 
-impl Library for Monomials {
+impl Functions for Monomials {
     fn dim(&self) -> usize {
         self.dim
-    }
-    fn len(&self) -> usize {
-        self.labels.len()
     }
     fn labels(&self) -> &[String] {
         &self.labels
@@ -301,6 +298,9 @@ impl Library for Monomials {
             });
         }
     }
+}
+
+impl Library for Monomials {
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         out.fill(0.0);

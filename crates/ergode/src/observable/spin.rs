@@ -3,7 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::dual::{First, Ring, Second};
-use super::{Library, MAX_FUNCTIONS, check_derivatives, tile_width};
+use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
 use crate::error::{Error, Result};
 use crate::simulate::Lanes;
 
@@ -297,12 +297,9 @@ impl WithSimd for Fill<'_> {
     }
 }
 
-impl Library for SpinFamilies {
+impl Functions for SpinFamilies {
     fn dim(&self) -> usize {
         3 * self.sites
-    }
-    fn len(&self) -> usize {
-        self.labels.len()
     }
     fn labels(&self) -> &[String] {
         &self.labels
@@ -316,6 +313,9 @@ impl Library for SpinFamilies {
             n,
         });
     }
+}
+
+impl Library for SpinFamilies {
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         out.fill(0.0);

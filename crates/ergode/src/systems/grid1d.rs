@@ -2,9 +2,9 @@
 
 use ndarray::{Array1, Array2};
 
-use super::special::gauss_legendre;
 use super::{GalerkinReference, drift_and_diffusion};
 use crate::error::{Error, Result};
+use crate::quadrature::gauss_legendre;
 use crate::simulate::Sde;
 
 /// How the nodes of a grid are spread.

@@ -4,10 +4,11 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::special::{gauss_legendre, ln_bessel_i};
+use super::special::ln_bessel_i;
 use super::{ExactFields, Parameters, Protocol, System, positive};
 use crate::error::{Error, Result};
 use crate::linalg::multiply;
+use crate::quadrature::gauss_legendre;
 use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
 
 /// dm_i = [A_i H_i − γ m_i × H_i + Θ(4α∥ − 2α⊥) m_i] dt + √(2Θ) A_i^{1/2} dW_i on a ring of N

@@ -1,6 +1,6 @@
 //! Functions written as text.
 
-use ergode::{Expressions, Library, Purpose, Stream};
+use ergode::{Expressions, Functions, Library, Purpose, Stream};
 
 use super::{check_derivatives, check_tiles, close, names};
 

@@ -1,7 +1,7 @@
 //! The vector families of a ring of spins.
 
 use ergode::{
-    LatticeAverage, Library, Purpose, RadialBasis, SoftSpin, SpinFamilies, Stream, System,
+    Functions, LatticeAverage, Purpose, RadialBasis, SoftSpin, SpinFamilies, Stream, System,
 };
 use ndarray::Array2;
 

@@ -1,0 +1,240 @@
+//! One pass over the data: tiles of initial samples through matrix products.
+
+use std::ops::Range;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut, MatRef, Par};
+use ndarray::{ArrayView3, s};
+use rayon::prelude::*;
+
+use super::blocks::Blocking;
+use super::grid::{LagGrid, Subsample};
+use super::sums::{LaggedSums, PairSums};
+use crate::control::Control;
+use crate::data::{Ensemble, Trajectory};
+use crate::error::{Error, Result};
+use crate::observable::Functions;
+
+/// How statistics are collected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LaggedConfig {
+    /// Which samples begin a pair.
+    pub subsample: Subsample,
+    /// The units of the standard errors.
+    pub blocking: Blocking,
+    /// The index that the first trajectory counts as; shards need distinct ones.
+    pub first_trajectory: usize,
+}
+
+/// Initial samples in a tile: the inner dimension of the matrix products.
+const TILE: usize = 256;
+
+/// Sums of φ_m(x_t) B_n(x_0) over the pairs of `ensemble`.
+///
+/// The work is a matrix product for each tile of initial samples: the values of all φ at all lags,
+/// (lag × m, sample), times the values of all B, (sample, n). Pairs are never materialised. Where a
+/// lag window holds several partners of a sample, their φ are added up first.
+pub fn accumulate_lagged(
+    ensemble: &Ensemble,
+    future: &dyn Functions,
+    initial: &dyn Functions,
+    grid: &LagGrid,
+    config: &LaggedConfig,
+    control: &Control,
+) -> Result<LaggedSums> {
+    grid.check(ensemble)?;
+    config.subsample.validate()?;
+    for functions in [future, initial] {
+        if functions.dim() != ensemble.dim() {
+            return Err(Error::input(format!(
+                "functions of {} coordinates cannot be evaluated on data of {}",
+                functions.dim(),
+                ensemble.dim()
+            )));
+        }
+    }
+    let blocks = config.blocking.plan(ensemble, config.first_trajectory);
+    control.begin(ensemble.samples() as u64);
+    let sums: Vec<_> = blocks
+        .par_iter()
+        .map(|block| {
+            let trajectory =
+                &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
+            let mut worker = Worker::new(trajectory, future, initial, grid);
+            for (segment, rows) in &block.starts {
+                worker.stretch(
+                    segment,
+                    &block.initial_rows(segment, rows, config.subsample),
+                );
+                control.advance(rows.len() as u64)?;
+            }
+            Ok((block.id, worker.finish()))
+        })
+        .collect::<Result<_>>()?;
+    let sums = LaggedSums {
+        grid: grid.clone(),
+        future: future.labels().to_vec(),
+        initial: initial.labels().to_vec(),
+        blocks: sums,
+    };
+    let total = sums.total();
+    if let Some(lag) = total.pairs.iter().position(|n| *n == 0.0) {
+        return Err(Error::input(format!(
+            "no pair of samples is {} apart inside a stretch without gaps; the longest such \
+             stretch is too short for this lag",
+            grid.lags()[lag]
+        )));
+    }
+    Ok(sums)
+}
+
+/// Buffers of one thread working on one block.
+struct Worker<'a> {
+    trajectory: &'a Trajectory,
+    future: &'a dyn Functions,
+    initial: &'a dyn Functions,
+    grid: &'a LagGrid,
+    sums: PairSums,
+    /// The running product, (lag, m and the number of partners; n).
+    product: Vec<f64>,
+    rows: Vec<f64>,
+    coordinates: Vec<f64>,
+    /// φ at the rows that a tile reaches, (m, row).
+    reached: Vec<f64>,
+    /// φ summed over partners and the number of partners, (lag, m + 1; sample).
+    left: Vec<f64>,
+    /// B at the initial samples, (n, sample).
+    right: Vec<f64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(
+        trajectory: &'a Trajectory,
+        future: &'a dyn Functions,
+        initial: &'a dyn Functions,
+        grid: &'a LagGrid,
+    ) -> Self {
+        let (lags, m, n) = (grid.len(), future.len(), initial.len());
+        Self {
+            trajectory,
+            future,
+            initial,
+            grid,
+            sums: PairSums::zeros(lags, m, n),
+            product: vec![0.0; lags * (m + 1) * n],
+            rows: Vec::new(),
+            coordinates: Vec::new(),
+            reached: Vec::new(),
+            left: vec![0.0; lags * (m + 1) * TILE],
+            right: vec![0.0; n * TILE],
+        }
+    }
+
+    fn stretch(&mut self, segment: &Range<usize>, starts: &[usize]) {
+        for tile in starts.chunks(TILE) {
+            self.tile(segment, tile);
+        }
+    }
+
+    fn tile(&mut self, segment: &Range<usize>, starts: &[usize]) {
+        let count = starts.len();
+        let (m, n) = (self.future.len(), self.initial.len());
+        // φ on every row that the tile reaches.
+        let base = starts[0];
+        let end = self.grid.reach(self.trajectory, segment, starts[count - 1]);
+        self.load(base..end);
+        let reached_rows = end - base;
+        self.reached.resize(m * reached_rows, 0.0);
+        self.future.values(&self.coordinates, &mut self.reached);
+        self.gather(segment, starts, base, reached_rows);
+        // B on the initial samples.
+        self.load_picked(starts, base, reached_rows);
+        self.right.resize(n * count, 0.0);
+        self.initial.values(&self.coordinates, &mut self.right);
+        let lag_rows = self.grid.len() * (m + 1);
+        let left = MatRef::from_row_major_slice(&self.left[..lag_rows * count], lag_rows, count);
+        let right = MatRef::from_row_major_slice(&self.right, n, count);
+        let product = MatMut::from_row_major_slice_mut(&mut self.product, lag_rows, n);
+        matmul(product, Accum::Add, left, right.transpose(), 1.0, Par::Seq);
+    }
+
+    /// Rows as a coordinate-major tile.
+    fn load(&mut self, rows: Range<usize>) {
+        let (dim, count) = (self.trajectory.dim(), rows.len());
+        self.rows.resize(dim * count, 0.0);
+        self.trajectory.copy_rows(rows, &mut self.rows);
+        self.coordinates.resize(dim * count, 0.0);
+        for (i, coordinate) in self.coordinates.chunks_exact_mut(count).enumerate() {
+            for (value, row) in coordinate.iter_mut().zip(self.rows.chunks_exact(dim)) {
+                *value = row[i];
+            }
+        }
+    }
+
+    /// Keep only the initial samples of a loaded stretch.
+    fn load_picked(&mut self, starts: &[usize], base: usize, loaded: usize) {
+        let count = starts.len();
+        let dim = self.trajectory.dim();
+        for i in 0..dim {
+            for (s, start) in starts.iter().enumerate() {
+                // Reads stay ahead of writes: count ≤ loaded and starts increase.
+                self.coordinates[i * count + s] = self.coordinates[i * loaded + start - base];
+            }
+        }
+        self.coordinates.truncate(dim * count);
+    }
+
+    /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample.
+    fn gather(&mut self, segment: &Range<usize>, starts: &[usize], base: usize, loaded: usize) {
+        let (m, count) = (self.future.len(), starts.len());
+        let lags = self.left.chunks_exact_mut((m + 1) * count);
+        for (lag, rows) in lags.take(self.grid.len()).enumerate() {
+            let (values, partners) = rows.split_at_mut(m * count);
+            let sums = &mut self.sums;
+            if let Some((step, lag_time)) = self.grid.exact(lag) {
+                let paired = starts.partition_point(|start| start + step < segment.end);
+                partners[..paired].fill(1.0);
+                partners[paired..].fill(0.0);
+                for (row, reached) in values
+                    .chunks_exact_mut(count)
+                    .zip(self.reached.chunks_exact(loaded))
+                {
+                    for (value, start) in row.iter_mut().zip(&starts[..paired]) {
+                        *value = reached[start - base + step];
+                    }
+                    row[paired..].fill(0.0);
+                }
+                sums.pairs[lag] += paired as f64;
+                sums.separations[lag] += paired as f64 * lag_time;
+            } else {
+                for (s, &start) in starts.iter().enumerate() {
+                    let window = self.grid.partners(self.trajectory, segment, start, lag);
+                    let now = self.trajectory.time(start);
+                    partners[s] = window.len() as f64;
+                    sums.pairs[lag] += window.len() as f64;
+                    for row in window.clone() {
+                        sums.separations[lag] += self.trajectory.time(row) - now;
+                    }
+                    for k in 0..m {
+                        let reached = &self.reached[k * loaded..];
+                        values[k * count + s] =
+                            reached[window.start - base..window.end - base].iter().sum();
+                    }
+                }
+            }
+            for (k, row) in values.chunks_exact(count).enumerate() {
+                sums.future[[lag, k]] += row.iter().sum::<f64>();
+            }
+        }
+    }
+
+    fn finish(mut self) -> PairSums {
+        let (lags, m, n) = self.sums.products.dim();
+        let product =
+            ArrayView3::from_shape((lags, m + 1, n), &self.product).expect("lag, m + 1, n");
+        self.sums.products.assign(&product.slice(s![.., ..m, ..]));
+        self.sums.initial.assign(&product.slice(s![.., m, ..]));
+        self.sums
+    }
+}

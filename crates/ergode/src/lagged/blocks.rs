@@ -1,0 +1,103 @@
+//! Blocks of initial samples: the units of every standard error.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use super::grid::Subsample;
+use crate::data::Ensemble;
+use crate::simulate::{Purpose, Stream};
+
+/// How samples are grouped into blocks that count as independent.
+///
+/// A pair belongs to the block of its initial sample. Blocks should be much longer than the
+/// decorrelation time; whole trajectories are the safest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Blocking {
+    /// Trajectories where there are at least 16 of them, else about 32 stretches of time.
+    #[default]
+    Auto,
+    /// One block per trajectory.
+    Trajectories,
+    /// Each trajectory cut into this many stretches of equal length.
+    PerTrajectory(usize),
+}
+
+/// Name of a block: where it came from, so that shards can be merged in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct BlockId {
+    /// Index of the trajectory.
+    pub trajectory: usize,
+    /// Stretch of the trajectory.
+    pub part: usize,
+}
+
+/// The initial samples of one block, segment by segment.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) id: BlockId,
+    /// (segment, rows of initial samples)
+    pub(super) starts: Vec<(Range<usize>, Range<usize>)>,
+}
+
+impl Blocking {
+    /// The blocks of the ensemble; `first` is the index its first trajectory counts as.
+    pub(super) fn plan(&self, ensemble: &Ensemble, first: usize) -> Vec<Block> {
+        let parts = match *self {
+            Blocking::Auto if ensemble.len() >= 16 => 1,
+            Blocking::Auto => 32usize.div_ceil(ensemble.len()),
+            Blocking::Trajectories => 1,
+            Blocking::PerTrajectory(parts) => parts.max(1),
+        };
+        let mut blocks = Vec::new();
+        for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
+            for part in 0..parts {
+                let cut = |p: usize| trajectory.len() * p / parts;
+                let (low, high) = (cut(part), cut(part + 1));
+                let starts: Vec<_> = ensemble
+                    .segments()
+                    .iter()
+                    .filter(|segment| segment.trajectory == k)
+                    .filter_map(|segment| {
+                        let rows = segment.rows.start.max(low)..segment.rows.end.min(high);
+                        (!rows.is_empty()).then(|| (segment.rows.clone(), rows))
+                    })
+                    .collect();
+                if !starts.is_empty() {
+                    let id = BlockId {
+                        trajectory: first + k,
+                        part,
+                    };
+                    blocks.push(Block { id, starts });
+                }
+            }
+        }
+        blocks
+    }
+}
+
+impl Block {
+    /// The initial rows of one stretch after sub-sampling.
+    pub(super) fn initial_rows(
+        &self,
+        segment: &Range<usize>,
+        rows: &Range<usize>,
+        subsample: Subsample,
+    ) -> Vec<usize> {
+        match subsample {
+            Subsample::All => rows.clone().collect(),
+            Subsample::Stride(stride) => {
+                let offset = (rows.start - segment.start).next_multiple_of(stride);
+                (segment.start + offset..rows.end).step_by(stride).collect()
+            }
+            Subsample::Random { fraction, seed } => {
+                let key = (self.id.trajectory as u64) << 40 | rows.start as u64;
+                let mut stream = Stream::new(seed, Purpose::Analysis, key);
+                rows.clone()
+                    .filter(|_| stream.uniform() < fraction)
+                    .collect()
+            }
+        }
+    }
+}

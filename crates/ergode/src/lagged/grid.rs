@@ -1,0 +1,259 @@
+//! Which pairs of samples belong to which lag.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Ensemble, Times, Trajectory};
+use crate::error::{Error, Result};
+
+/// The lags at which pairs are formed.
+///
+/// Evenly saved data use whole numbers of samples, and every pair has its lag exactly. Unevenly
+/// saved data use windows: all pairs whose separation falls into `centre ± half_width` are taken,
+/// and the mean separation is recorded with the statistics.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LagGrid {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Kind {
+    Even { interval: f64, steps: Vec<usize> },
+    Windows { centres: Vec<f64>, half_width: f64 },
+}
+
+impl LagGrid {
+    /// Lags of `steps` samples that are `interval` apart; increasing.
+    pub fn even(interval: f64, steps: Vec<usize>) -> Result<Self> {
+        if !(interval.is_finite() && interval > 0.0) {
+            return Err(Error::input(format!(
+                "the sampling interval must be positive, not {interval}"
+            )));
+        }
+        if steps.is_empty() || steps.windows(2).any(|w| w[0] >= w[1]) {
+            return Err(Error::input(
+                "lags must be given in increasing order, at least one",
+            ));
+        }
+        Ok(Self {
+            kind: Kind::Even { interval, steps },
+        })
+    }
+
+    /// Windows of half-width `half_width` around increasing centres; they must not overlap.
+    ///
+    /// A centre of zero stands for the sample paired with itself.
+    pub fn windows(centres: Vec<f64>, half_width: f64) -> Result<Self> {
+        if centres.is_empty() || centres.iter().any(|c| !(c.is_finite() && *c >= 0.0)) {
+            return Err(Error::input(
+                "lag centres must be finite and not negative, at least one",
+            ));
+        }
+        if !(half_width.is_finite() && half_width > 0.0) {
+            return Err(Error::input(
+                "the half-width of lag windows must be positive",
+            ));
+        }
+        if centres
+            .windows(2)
+            .any(|w| w[1] - w[0] < 2.0 * half_width * (1.0 - 1e-9))
+        {
+            return Err(Error::input(format!(
+                "lag windows of half-width {half_width} overlap; make them narrower or the lags sparser"
+            )));
+        }
+        Ok(Self {
+            kind: Kind::Windows {
+                centres,
+                half_width,
+            },
+        })
+    }
+
+    /// The grid for these lags on this ensemble: exact where sampling is even, else windows that
+    /// reach half way to the nearest other lag.
+    pub fn for_ensemble(ensemble: &Ensemble, lags: &[f64]) -> Result<Self> {
+        let Some(interval) = ensemble.sampling_interval() else {
+            let gap = lags
+                .windows(2)
+                .map(|w| w[1] - w[0])
+                .fold(f64::INFINITY, f64::min);
+            let width = if gap.is_finite() {
+                0.5 * gap
+            } else {
+                0.5 * lags[0].abs()
+            };
+            return Self::windows(lags.to_vec(), width);
+        };
+        let steps = lags
+            .iter()
+            .map(|&lag| {
+                let ratio = lag / interval;
+                if ratio < -1e-9 || (ratio - ratio.round()).abs() > 1e-6 * ratio.max(1.0) {
+                    return Err(Error::input(format!(
+                        "lag {lag} is not a whole number of sampling intervals of {interval}; \
+                         the nearest is {}",
+                        ratio.round().max(0.0) * interval
+                    )));
+                }
+                Ok(ratio.round() as usize)
+            })
+            .collect::<Result<_>>()?;
+        Self::even(interval, steps)
+    }
+
+    /// Number of lags.
+    pub fn len(&self) -> usize {
+        match &self.kind {
+            Kind::Even { steps, .. } => steps.len(),
+            Kind::Windows { centres, .. } => centres.len(),
+        }
+    }
+
+    /// Never true: a grid has at least one lag.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The nominal lags.
+    pub fn lags(&self) -> Vec<f64> {
+        match &self.kind {
+            Kind::Even { interval, steps } => steps.iter().map(|s| *s as f64 * interval).collect(),
+            Kind::Windows { centres, .. } => centres.clone(),
+        }
+    }
+
+    /// Refuse data whose sampling the grid does not describe.
+    pub(super) fn check(&self, ensemble: &Ensemble) -> Result<()> {
+        let Kind::Even { interval, .. } = self.kind else {
+            return Ok(());
+        };
+        for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
+            match trajectory.times() {
+                Times::Even { step, .. } if (step / interval - 1.0).abs() < 1e-6 => {}
+                Times::Even { step, .. } => {
+                    return Err(Error::input(format!(
+                        "the lags count samples every {interval}, but trajectory {k} has one every {step}"
+                    )));
+                }
+                Times::Uneven(_) => {
+                    return Err(Error::input(format!(
+                        "the lags count samples every {interval}, but trajectory {k} is sampled \
+                         unevenly; use lag windows"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Furthest row after `row` that any lag reaches, within `segment`.
+    pub(super) fn reach(
+        &self,
+        trajectory: &Trajectory,
+        segment: &Range<usize>,
+        row: usize,
+    ) -> usize {
+        match &self.kind {
+            Kind::Even { steps, .. } => (row + steps[steps.len() - 1] + 1).min(segment.end),
+            Kind::Windows {
+                centres,
+                half_width,
+            } => {
+                let limit = trajectory.time(row) + centres[centres.len() - 1] + half_width;
+                first_after(trajectory, row..segment.end, limit)
+            }
+        }
+    }
+
+    /// Samples and time of a lag where sampling is even.
+    pub(super) fn exact(&self, lag: usize) -> Option<(usize, f64)> {
+        match &self.kind {
+            Kind::Even { interval, steps } => Some((steps[lag], steps[lag] as f64 * interval)),
+            Kind::Windows { .. } => None,
+        }
+    }
+
+    /// The rows paired with `row` at lag number `lag`, within `segment`.
+    pub(super) fn partners(
+        &self,
+        trajectory: &Trajectory,
+        segment: &Range<usize>,
+        row: usize,
+        lag: usize,
+    ) -> Range<usize> {
+        match &self.kind {
+            Kind::Even { steps, .. } => {
+                let partner = row + steps[lag];
+                partner.min(segment.end)..(partner + 1).min(segment.end)
+            }
+            Kind::Windows {
+                centres,
+                half_width,
+            } => {
+                if centres[lag] == 0.0 {
+                    return row..row + 1;
+                }
+                let now = trajectory.time(row);
+                // The lower end belongs to the window, the upper one to the next.
+                let rows = row + 1..segment.end;
+                let low = now + centres[lag] - half_width;
+                let start = first_after(trajectory, rows.clone(), low.next_down());
+                let high = now + centres[lag] + half_width;
+                start..first_after(trajectory, start..rows.end, high.next_down())
+            }
+        }
+    }
+}
+
+/// The first row of `rows` whose time exceeds `limit`.
+fn first_after(trajectory: &Trajectory, rows: Range<usize>, limit: f64) -> usize {
+    let (mut low, mut high) = (rows.start, rows.end);
+    // Gallop first: windows are short compared with segments.
+    let mut step = 1;
+    while low + step < high && trajectory.time(low + step) <= limit {
+        low += step;
+        step *= 2;
+    }
+    high = high.min(low + step + 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if trajectory.time(middle) <= limit {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+/// Which samples serve as the initial one of a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Subsample {
+    /// Every sample.
+    #[default]
+    All,
+    /// Every n-th sample of a segment.
+    Stride(usize),
+    /// Each sample with this probability, drawn from the seed and the trajectory's index.
+    Random {
+        /// Probability of taking a sample.
+        fraction: f64,
+        /// Seed of the choice.
+        seed: u64,
+    },
+}
+
+impl Subsample {
+    pub(super) fn validate(&self) -> Result<()> {
+        match *self {
+            Subsample::Stride(0) => Err(Error::input("the stride must be at least 1")),
+            Subsample::Random { fraction, .. } if !(fraction > 0.0 && fraction <= 1.0) => Err(
+                Error::input(format!("the fraction must be in (0, 1], not {fraction}")),
+            ),
+            _ => Ok(()),
+        }
+    }
+}

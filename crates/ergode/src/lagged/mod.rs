@@ -1,0 +1,15 @@
+//! Lagged statistics: pairs, sums kept per block, correlations, their derivative and integral.
+
+mod accumulate;
+mod blocks;
+mod derivative;
+mod grid;
+mod integral;
+mod sums;
+
+pub use accumulate::{LaggedConfig, accumulate_lagged};
+pub use blocks::{BlockId, Blocking};
+pub use derivative::{LocalPolynomial, choose_bandwidth};
+pub use grid::{LagGrid, Subsample};
+pub use integral::{IntegralRule, relaxation_rates};
+pub use sums::{Jackknife, LaggedSums, PairSums};

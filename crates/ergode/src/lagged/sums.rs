@@ -1,0 +1,216 @@
+//! Sums over pairs, kept per block; everything else is computed from them.
+
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
+
+use super::blocks::BlockId;
+use super::grid::LagGrid;
+use crate::error::{Error, Result};
+
+/// Σ φ_m(x_t) B_n(x_0) over the pairs of every lag and block.
+///
+/// Sums of different trajectories merge exactly, in any order; they serialise, so that shards can
+/// be computed elsewhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LaggedSums {
+    pub(super) grid: LagGrid,
+    pub(super) future: Vec<String>,
+    pub(super) initial: Vec<String>,
+    pub(super) blocks: Vec<(BlockId, PairSums)>,
+}
+
+/// The sums of one block, or of several added up.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PairSums {
+    /// Number of pairs at each lag.
+    pub(super) pairs: Array1<f64>,
+    /// Σ (t_s − t_r) at each lag.
+    pub(super) separations: Array1<f64>,
+    /// Σ φ_m(x_t), (lag, m).
+    pub(super) future: Array2<f64>,
+    /// Σ B_n(x_0), (lag, n).
+    pub(super) initial: Array2<f64>,
+    /// Σ φ_m(x_t) B_n(x_0), (lag, m, n).
+    pub(super) products: Array3<f64>,
+}
+
+impl PairSums {
+    pub(super) fn zeros(lags: usize, m: usize, n: usize) -> Self {
+        Self {
+            pairs: Array1::zeros(lags),
+            separations: Array1::zeros(lags),
+            future: Array2::zeros((lags, m)),
+            initial: Array2::zeros((lags, n)),
+            products: Array3::zeros((lags, m, n)),
+        }
+    }
+
+    fn add(&mut self, other: &Self, sign: f64) {
+        self.pairs.scaled_add(sign, &other.pairs);
+        self.separations.scaled_add(sign, &other.separations);
+        self.future.scaled_add(sign, &other.future);
+        self.initial.scaled_add(sign, &other.initial);
+        self.products.scaled_add(sign, &other.products);
+    }
+
+    /// Number of pairs at a lag.
+    pub fn pairs(&self, lag: usize) -> f64 {
+        self.pairs[lag]
+    }
+
+    /// Mean separation t_s − t_r of the pairs at each lag.
+    pub fn lags(&self) -> Array1<f64> {
+        &self.separations / &self.pairs
+    }
+
+    /// ⟨φ_m(x_t) B_n(x_0)⟩ at a lag (`eq:app_localpoly_empirical_correlation`).
+    pub fn correlation(&self, lag: usize) -> Array2<f64> {
+        self.products.index_axis(Axis(0), lag).to_owned() / self.pairs[lag]
+    }
+
+    /// ⟨(φ_m(x_t) − ⟨φ_m⟩)(B_n(x_0) − ⟨B_n⟩)⟩, both means over the pairs of the lag.
+    pub fn covariance(&self, lag: usize) -> Array2<f64> {
+        let n = self.pairs[lag];
+        let column = |a: ArrayView2<f64>| a.row(lag).to_owned() / n;
+        let (future, initial) = (column(self.future.view()), column(self.initial.view()));
+        let outer = future
+            .insert_axis(Axis(1))
+            .dot(&initial.insert_axis(Axis(0)));
+        self.correlation(lag) - outer
+    }
+
+    /// ⟨φ_m(x_t)⟩ over the pairs of a lag.
+    pub fn future_mean(&self, lag: usize) -> Array1<f64> {
+        self.future.row(lag).to_owned() / self.pairs[lag]
+    }
+
+    /// ⟨B_n(x_0)⟩ over the pairs of a lag.
+    pub fn initial_mean(&self, lag: usize) -> Array1<f64> {
+        self.initial.row(lag).to_owned() / self.pairs[lag]
+    }
+}
+
+/// Values with the covariance of their sampling errors, from leaving out one block at a time.
+#[derive(Clone, Debug)]
+pub struct Jackknife {
+    /// The values from all blocks.
+    pub values: Array1<f64>,
+    /// √((B−1)/B) times the deviations of the leave-one-out values from their mean, (block, value).
+    pub deviations: Array2<f64>,
+}
+
+impl Jackknife {
+    /// Standard error of each value.
+    pub fn errors(&self) -> Array1<f64> {
+        self.deviations
+            .columns()
+            .into_iter()
+            .map(|column| column.dot(&column).sqrt())
+            .collect()
+    }
+
+    /// Covariance between the values.
+    pub fn covariance(&self) -> Array2<f64> {
+        crate::linalg::multiply(self.deviations.t(), self.deviations.view())
+    }
+
+    /// The errors of linear combinations W · values are those of W · deviations.
+    pub fn linear(&self, weights: ArrayView2<f64>) -> Self {
+        Self {
+            values: weights.dot(&self.values),
+            deviations: crate::linalg::multiply(self.deviations.view(), weights.t()),
+        }
+    }
+}
+
+impl LaggedSums {
+    /// The lag grid.
+    pub fn grid(&self) -> &LagGrid {
+        &self.grid
+    }
+
+    /// Labels of the functions at the later time.
+    pub fn future_labels(&self) -> &[String] {
+        &self.future
+    }
+
+    /// Labels of the functions at the earlier time.
+    pub fn initial_labels(&self) -> &[String] {
+        &self.initial
+    }
+
+    /// The blocks, in order.
+    pub fn block_ids(&self) -> impl ExactSizeIterator<Item = BlockId> {
+        self.blocks.iter().map(|(id, _)| *id)
+    }
+
+    /// Join the blocks of another shard to these; the same block in both is an error.
+    pub fn merge(&mut self, other: Self) -> Result<()> {
+        if self.grid != other.grid || self.future != other.future || self.initial != other.initial {
+            return Err(Error::input(
+                "statistics of different lags or functions cannot be merged",
+            ));
+        }
+        self.blocks.extend(other.blocks);
+        self.blocks.sort_by_key(|(id, _)| *id);
+        if let Some(twice) = self.blocks.windows(2).find(|w| w[0].0 == w[1].0) {
+            return Err(Error::input(format!(
+                "trajectory {} (part {}) is in both shards; give each shard its own first index",
+                twice[0].0.trajectory, twice[0].0.part
+            )));
+        }
+        Ok(())
+    }
+
+    /// The sums over all blocks.
+    pub fn total(&self) -> PairSums {
+        let mut total = self.zeros();
+        for (_, block) in &self.blocks {
+            total.add(block, 1.0);
+        }
+        total
+    }
+
+    /// The sums over the chosen blocks, for cross-validation.
+    pub fn total_of(&self, keep: impl Fn(usize) -> bool) -> PairSums {
+        let mut total = self.zeros();
+        for (k, (_, block)) in self.blocks.iter().enumerate() {
+            if keep(k) {
+                total.add(block, 1.0);
+            }
+        }
+        total
+    }
+
+    /// Any statistic of the sums, with the jackknife over blocks.
+    pub fn jackknife(&self, statistic: impl Fn(&PairSums) -> Vec<f64>) -> Result<Jackknife> {
+        let count = self.blocks.len();
+        if count < 2 {
+            return Err(Error::input(
+                "a standard error needs at least two blocks; cut the record into stretches",
+            ));
+        }
+        let total = self.total();
+        let values = Array1::from(statistic(&total));
+        let mut deviations = Array2::zeros((count, values.len()));
+        let mut rest = total.clone();
+        for (k, (_, block)) in self.blocks.iter().enumerate() {
+            rest.clone_from(&total);
+            rest.add(block, -1.0);
+            deviations
+                .row_mut(k)
+                .assign(&Array1::from(statistic(&rest)));
+        }
+        let mean = deviations.mean_axis(Axis(0)).expect("there are blocks");
+        let scale = ((count - 1) as f64 / count as f64).sqrt();
+        for mut row in deviations.rows_mut() {
+            row -= &mean;
+            row *= scale;
+        }
+        Ok(Jackknife { values, deviations })
+    }
+
+    fn zeros(&self) -> PairSums {
+        PairSums::zeros(self.grid.len(), self.future.len(), self.initial.len())
+    }
+}

@@ -1,0 +1,72 @@
+//! Lists of scalar functions, evaluated together on tiles of states.
+
+/// A list of scalar functions φ_k of the state.
+///
+/// Values come for a tile of states at a time, in the layout that matrix products want. Slices of
+/// the wrong length are a fault of the caller, and panic.
+pub trait Functions: Sync {
+    /// Number of coordinates D.
+    fn dim(&self) -> usize;
+    /// One label per function.
+    fn labels(&self) -> &[String];
+    /// Values on a tile of n states: `x` is coordinate-major, (D, n); `out` is function-major,
+    /// (function, n).
+    fn values(&self, x: &[f64], out: &mut [f64]);
+
+    /// Number of functions.
+    fn len(&self) -> usize {
+        self.labels().len()
+    }
+    /// True where there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Values at one state.
+    fn values_at(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(x.len(), self.dim(), "one coordinate per dimension");
+        let mut out = vec![0.0; self.len()];
+        self.values(x, &mut out);
+        out
+    }
+}
+
+/// Functions given by a closure that computes all of them at one state.
+pub struct FunctionList<F> {
+    dim: usize,
+    labels: Vec<String>,
+    evaluate: F,
+}
+
+impl<F: Fn(&[f64], &mut [f64]) + Sync> FunctionList<F> {
+    /// `evaluate(x, out)` fills one value per label.
+    pub fn new(dim: usize, labels: Vec<String>, evaluate: F) -> Self {
+        Self {
+            dim,
+            labels,
+            evaluate,
+        }
+    }
+}
+
+impl<F: Fn(&[f64], &mut [f64]) + Sync> Functions for FunctionList<F> {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.dim;
+        let mut state = vec![0.0; self.dim];
+        let mut values = vec![0.0; self.labels.len()];
+        for s in 0..n {
+            for (i, value) in state.iter_mut().enumerate() {
+                *value = x[i * n + s];
+            }
+            (self.evaluate)(&state, &mut values);
+            for (k, value) in values.iter().enumerate() {
+                out[k * n + s] = *value;
+            }
+        }
+    }
+}
