@@ -44,6 +44,7 @@ mod data;
 mod error;
 mod lagged;
 mod linalg;
+mod mobility;
 mod observable;
 mod quadrature;
 mod simulate;
@@ -58,6 +59,10 @@ pub use error::{Error, Result};
 pub use lagged::{
     BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial,
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
+};
+pub use mobility::{
+    ConstantMobility, PhiMethod, Repair, Structure, StructureConfig, SymmetryClass,
+    estimate_constant_mobility, estimate_structure, site_blocks,
 };
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, Library, Monomials, RadialBasis,

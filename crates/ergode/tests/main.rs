@@ -2,6 +2,7 @@
 
 mod data;
 mod lagged;
+mod mobility;
 mod observable;
 mod simulate;
 mod support;
