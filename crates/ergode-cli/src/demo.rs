@@ -5,8 +5,8 @@ use std::fs;
 use std::time::Instant;
 
 use ergode::{
-    Affine2d, Affine2dReference, Ensemble, GalerkinReference, Grid1d, Spacing, System, Values,
-    generate, system_by_name, write_ensemble,
+    Affine2d, Affine2dReference, Control, Ensemble, GalerkinReference, Grid1d, LagGrid,
+    LaggedConfig, Monomials, Spacing, accumulate_lagged, generate, system_by_name, write_ensemble,
 };
 use serde_json::{Map, json};
 
@@ -14,7 +14,7 @@ use crate::args::Demo;
 use crate::output::{Failed, report, shown};
 use crate::progress::watched;
 
-/// Autocorrelation of one coordinate: lag, estimate, standard error over trajectories, exact value.
+/// Autocorrelation of one coordinate: lag, estimate, standard error, exact value.
 struct Curve {
     name: String,
     points: Vec<[f64; 4]>,
@@ -31,7 +31,10 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         generate(&*system, &protocol, control)
     })?;
     let ensemble = run.ensemble.burn_in(ergode::BurnIn::Fraction(0.1))?;
-    let curves = curves(&*system, &ensemble, &exact, protocol.simulate.save_every);
+    let interval = protocol.simulate.save_every;
+    let curves = watched("correlating", |control| {
+        curves(&ensemble, &exact, interval, control)
+    })?;
     let worst = curves
         .iter()
         .flat_map(|curve| &curve.points)
@@ -99,51 +102,33 @@ fn exact_semigroup(name: &str) -> Result<GalerkinReference, Failed> {
     })
 }
 
+/// Autocorrelations of the coordinates with jackknife errors, beside the exact ones.
 fn curves(
-    system: &dyn System,
     ensemble: &Ensemble,
     exact: &GalerkinReference,
     interval: f64,
-) -> Vec<Curve> {
-    let lags: Vec<usize> = (0..=25)
-        .map(|k| (f64::from(k) * 0.12 / interval).round() as usize)
-        .collect();
-    let times: Vec<f64> = lags.iter().map(|l| *l as f64 * interval).collect();
-    system
-        .coordinate_names()
-        .into_iter()
-        .enumerate()
-        .map(|(i, name)| {
-            let truth = exact.correlation(|x| x[i], |x| x[i], &times);
+    control: &Control,
+) -> Result<Vec<Curve>, Failed> {
+    let step = (0.12 / interval).round().max(1.0) * interval;
+    let lags: Vec<f64> = (0..=25).map(|k| f64::from(k) * step).collect();
+    let grid = LagGrid::for_ensemble(ensemble, &lags)?;
+    let x = Monomials::coordinates(ensemble.names())?;
+    let sums = accumulate_lagged(ensemble, &x, &x, &grid, &LaggedConfig::default(), control)?;
+    (0..ensemble.dim())
+        .map(|i| {
+            let curve =
+                sums.jackknife(|s| (0..lags.len()).map(|l| s.correlation(l)[[i, i]]).collect())?;
+            let errors = curve.errors();
+            let truth = exact.correlation(|x| x[i], |x| x[i], &lags);
             let points = (0..lags.len())
-                .map(|k| {
-                    let (value, error) = autocorrelation(ensemble, i, lags[k]);
-                    [times[k], value, error, truth[k]]
-                })
+                .map(|k| [lags[k], curve.values[k], errors[k], truth[k]])
                 .collect();
-            Curve { name, points }
+            Ok(Curve {
+                name: ensemble.names()[i].clone(),
+                points,
+            })
         })
         .collect()
-}
-
-/// ⟨x_i(t + lag) x_i(t)⟩ and its standard error over trajectories.
-fn autocorrelation(ensemble: &Ensemble, i: usize, lag: usize) -> (f64, f64) {
-    let blocks: Vec<f64> = ensemble
-        .trajectories()
-        .iter()
-        .filter_map(|trajectory| match trajectory.values() {
-            Values::F64(values) => Some(values.column(i).to_owned()),
-            Values::F32(_) => None,
-        })
-        .map(|x| {
-            let n = x.len() - lag;
-            (0..n).map(|t| x[t] * x[t + lag]).sum::<f64>() / n as f64
-        })
-        .collect();
-    let n = blocks.len() as f64;
-    let mean = blocks.iter().sum::<f64>() / n;
-    let variance = blocks.iter().map(|b| (b - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }
 
 /// A self-contained page: the finding, then one figure per coordinate.
@@ -167,8 +152,7 @@ figure{{margin:2rem 0}}figcaption{{font-weight:600;margin-bottom:.5rem}}svg{{wid
 svg text{{font-size:13px;fill:currentColor}}.axis{{stroke:currentColor;opacity:.35}}\
 .exact{{fill:none;stroke:#d9480f;stroke-width:2}}.bar{{stroke:#1971c2;stroke-width:2}}.dot{{fill:#1971c2}}\
 </style><h1>Ergode demo: {system}</h1>\
-<p>Simulated trajectories (<span style=\"color:#1971c2\">points, with two standard errors over \
-trajectories</span>) against the system's exact correlations \
+<p>Simulated trajectories (<span style=\"color:#1971c2\">points, with two standard errors</span>) against the system's exact correlations \
 (<span style=\"color:#d9480f\">curve</span>). The worst deviation is <b>{worst:.1} standard \
 errors</b>.</p>{figures}</html>\n"
     )

@@ -347,10 +347,10 @@ fn jackknife_errors_have_their_coverage() {
         degree: 3,
         bandwidth: 0.3,
     }
-    .matrix(&lags, &[0.2])
+    .matrix(&lags, &[0.2, 0.0])
     .unwrap();
     let sets = 400;
-    let mut inside = [[0.0; 2]; 2];
+    let mut inside = [[0.0; 2]; 3];
     let mut total = 0.0;
     for set in 0..sets {
         let data = sample(&system, 60.0, 0.1, 24, 1000 + set);
@@ -364,15 +364,19 @@ fn jackknife_errors_have_their_coverage() {
             let z = [
                 (curve.values[3] - system.correlation(0.3)[[i, j]]) / curve.errors()[3],
                 (slope.values[0] - system.correlation_derivative(0.2)[[i, j]]) / slope.errors()[0],
+                (slope.values[1] - system.correlation_derivative(0.0)[[i, j]]) / slope.errors()[1],
             ];
             total += 1.0;
-            for q in 0..2 {
+            for q in 0..3 {
                 inside[q][0] += f64::from(u8::from(z[q].abs() < 1.0));
                 inside[q][1] += f64::from(u8::from(z[q].abs() < 1.96));
             }
         }
     }
-    for (q, name) in ["correlation", "derivative"].into_iter().enumerate() {
+    for (q, name) in ["correlation", "derivative", "slope at zero, -Phi"]
+        .into_iter()
+        .enumerate()
+    {
         let (narrow, wide) = (inside[q][0] / total, inside[q][1] / total);
         println!("{name}: 68 % interval {narrow:.3}, 95 % interval {wide:.3}");
         // 400 independent sets: standard errors 0.023 and 0.011; 24 blocks make |z| a little wide.

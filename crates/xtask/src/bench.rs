@@ -24,11 +24,18 @@ struct Report {
     text: String,
 }
 
-const BENCHES: &[Bench] = &[Bench {
-    name: "simulate",
-    about: "Euler-Maruyama steps on one core, beside scalar Rust and Numba",
-    run: simulate,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "lagged",
+        about: "lagged statistics on all cores, beside the peak of large matrix products",
+        run: lagged,
+    },
+    Bench {
+        name: "simulate",
+        about: "Euler-Maruyama steps on one core, beside scalar Rust and Numba",
+        run: simulate,
+    },
+];
 
 /// Runs the benchmark that the arguments name, and prints its report.
 pub fn run(args: &[&str]) -> Result<(), String> {
@@ -63,6 +70,27 @@ fn parse(args: &[&str]) -> Result<(&'static Bench, bool), String> {
         format!("no benchmark `{name}`; there are: {}", names.join(", "))
     })?;
     Ok((bench, as_json))
+}
+
+/// Lagged statistics of the paper's affine data set.
+fn lagged(workspace: &Workspace) -> Result<Report, String> {
+    build_rust_bench(workspace, "lagged")?;
+    let mut json = rust_bench(workspace, "lagged")?;
+    let cpu = cpu_model();
+    let get = |key: &str| json[key].as_f64().unwrap_or(f64::NAN);
+    let text = format!(
+        "Lagged statistics, {cpu}: affine data set, stride 5, 9 x 225 functions x 21 lags\n  \
+         {:.2} s, {:.0} Gflop/s, {:.2} of the peak of large matrix products (faer)\n  \
+         peak memory {:.0} MB, data {:.0} MB\n",
+        get("seconds"),
+        get("gflops"),
+        get("fraction_of_peak"),
+        get("peak_memory_mb"),
+        get("data_mb"),
+    );
+    json["cpu"] = json!(cpu);
+    json["peer"] = json!("large double-precision matrix products by faer");
+    Ok(Report { json, text })
 }
 
 /// Simulation speed: the vectorised kernel, scalar Rust and Numba.

@@ -101,14 +101,14 @@ fn test_rust(workspace: &Workspace) -> Result<(), String> {
     process::stream(&mut workspace.cargo(&["test", "--workspace"]))
 }
 
-/// Runs every Python test script on the debug build of the command line.
+/// Runs every Python test script on the debug build of the command line, which the Rust tests
+/// have just made.
 fn test_python(workspace: &Workspace) -> Result<(), String> {
     let scripts = python_scripts(workspace.root())?;
     if scripts.is_empty() {
         eprintln!("no Python test scripts");
         return Ok(());
     }
-    process::stream(&mut workspace.cargo(&["build", "-p", "ergode-cli"]))?;
     let environment = Environment::prepare(workspace, "python", TEST_REQUIREMENTS)?;
     let mut failures = Vec::new();
     for script in &scripts {
