@@ -81,3 +81,14 @@ impl Error {
         matches!(*self.0, Kind::Interrupted)
     }
 }
+
+/// Refuse a quantity that is not positive and finite.
+pub(crate) fn require_positive(name: &str, value: f64) -> Result<()> {
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(Error::input(format!(
+            "{name} must be positive and finite, not {value}"
+        )))
+    }
+}

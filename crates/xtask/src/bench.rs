@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_benchmarks() {
         let message = parse(&["speed"]).err().unwrap();
-        assert_eq!(message, "no benchmark `speed`; there are: simulate");
+        assert_eq!(message, "no benchmark `speed`; there are: lagged, simulate");
         assert!(parse(&["simulate", "--json"]).is_ok_and(|(_, as_json)| as_json));
         assert!(parse(&["simulate"]).is_ok_and(|(_, as_json)| !as_json));
         assert!(parse(&["simulate", "--csv"]).is_err());

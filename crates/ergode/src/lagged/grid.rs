@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::data::{Ensemble, Times, Trajectory};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_positive};
 
 /// The lags at which pairs are formed.
 ///
@@ -26,11 +26,7 @@ enum Kind {
 impl LagGrid {
     /// Lags of `steps` samples that are `interval` apart; increasing.
     pub fn even(interval: f64, steps: Vec<usize>) -> Result<Self> {
-        if !(interval.is_finite() && interval > 0.0) {
-            return Err(Error::input(format!(
-                "the sampling interval must be positive, not {interval}"
-            )));
-        }
+        require_positive("the sampling interval", interval)?;
         if steps.is_empty() || steps.windows(2).any(|w| w[0] >= w[1]) {
             return Err(Error::input(
                 "lags must be given in increasing order, at least one",
@@ -50,11 +46,7 @@ impl LagGrid {
                 "lag centres must be finite and not negative, at least one",
             ));
         }
-        if !(half_width.is_finite() && half_width > 0.0) {
-            return Err(Error::input(
-                "the half-width of lag windows must be positive",
-            ));
-        }
+        require_positive("the half-width of lag windows", half_width)?;
         if centres
             .windows(2)
             .any(|w| w[1] - w[0] < 2.0 * half_width * (1.0 - 1e-9))

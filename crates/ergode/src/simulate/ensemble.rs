@@ -12,7 +12,7 @@ use super::random::{LaneStreams, Purpose, Stream};
 use super::sde::{GROUP, Scheme, Sde};
 use crate::control::Control;
 use crate::data::{Ensemble, NpyStream};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_positive};
 
 /// What to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,7 +39,7 @@ pub struct SimulateConfig {
 impl SimulateConfig {
     /// Samples saved of each trajectory, the one at time zero included.
     pub fn samples(&self) -> Result<usize> {
-        positive("save_every", self.save_every)?;
+        require_positive("save_every", self.save_every)?;
         if !(self.time.is_finite() && self.time >= 0.0) {
             return Err(Error::input(format!(
                 "time must be finite and not negative, not {}",
@@ -394,8 +394,8 @@ impl Tile {
 
 /// `span / dt` as a whole number, or an error that says how to make it one.
 fn whole_steps(name: &str, span: f64, dt: f64) -> Result<usize> {
-    positive(name, span)?;
-    positive("dt", dt)?;
+    require_positive(name, span)?;
+    require_positive("dt", dt)?;
     let ratio = span / dt;
     let whole = ratio.round();
     if whole < 1.0 || (ratio - whole).abs() > 1e-6 * whole {
@@ -405,14 +405,4 @@ fn whole_steps(name: &str, span: f64, dt: f64) -> Result<usize> {
         )));
     }
     Ok(whole as usize)
-}
-
-fn positive(name: &str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::input(format!(
-            "{name} must be positive and finite, not {value}"
-        )))
-    }
 }

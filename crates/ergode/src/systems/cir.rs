@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::special::{
     bessel_i_ratio, gauss_polynomial, kummer_polynomial, ln_bessel_i, ln_gamma, rising,
 };
-use super::{ExactFields, Parameters, Protocol, System, Transition, positive};
-use crate::error::{Error, Result};
+use super::{ExactFields, Parameters, Protocol, System, Transition};
+use crate::error::{Error, Result, require_positive};
 use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
 
 /// dX = κ(θ − X) dt + √(2γX) dW, X > 0 (`eq:cir_sde_results`).
@@ -163,9 +163,9 @@ impl CoxIngersollRoss {
     }
 
     fn validate(&self) -> Result<()> {
-        positive("kappa", self.kappa)?;
-        positive("theta", self.theta)?;
-        positive("gamma", self.gamma)?;
+        require_positive("parameter kappa", self.kappa)?;
+        require_positive("parameter theta", self.theta)?;
+        require_positive("parameter gamma", self.gamma)?;
         if self.kappa * self.theta < self.gamma {
             return Err(Error::input(format!(
                 "kappa*theta = {} is below gamma = {}: the Feller condition fails and the process \

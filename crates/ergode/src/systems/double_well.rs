@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ExactFields, Parameters, Protocol, System, positive};
-use crate::error::Result;
+use super::{ExactFields, Parameters, Protocol, System};
+use crate::error::{Result, require_positive};
 use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
 
 /// dx = [D s + D'] dt + √(2D) dW with p_ss ∝ exp(−h (x² − 1)²) and D(x) = d (1 + a/(1 + x²)).
@@ -86,9 +86,9 @@ impl ExactFields for DoubleWell {
 
 impl Parameters for DoubleWell {
     fn build(self) -> Result<Box<dyn System>> {
-        positive("barrier", self.barrier)?;
-        positive("diffusion", self.diffusion)?;
-        positive("1 + excess", 1.0 + self.excess)?;
+        require_positive("parameter barrier", self.barrier)?;
+        require_positive("parameter diffusion", self.diffusion)?;
+        require_positive("parameter 1 + excess", 1.0 + self.excess)?;
         Ok(Box::new(self))
     }
 }

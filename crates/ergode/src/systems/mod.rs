@@ -238,14 +238,3 @@ pub(crate) fn drift_and_diffusion(sde: &dyn Sde, x: &[f64], drift: &mut [f64]) -
     let noise = drift_and_noise(sde, x, drift);
     noise.dot(&noise.t()) * 0.5
 }
-
-/// Refuse a parameter that is not positive and finite.
-fn positive(name: &str, value: f64) -> Result<()> {
-    if value.is_finite() && value > 0.0 {
-        Ok(())
-    } else {
-        Err(Error::input(format!(
-            "parameter {name} must be positive and finite, not {value}"
-        )))
-    }
-}

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::special::ln_bessel_i;
-use super::{ExactFields, Parameters, Protocol, System, positive};
-use crate::error::{Error, Result};
+use super::{ExactFields, Parameters, Protocol, System};
+use crate::error::{Error, Result, require_positive};
 use crate::linalg::multiply;
 use crate::quadrature::gauss_legendre;
 use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
@@ -265,9 +265,9 @@ impl Parameters for SoftSpin {
         if self.sites == 0 {
             return Err(Error::input("parameter sites must be at least 1"));
         }
-        positive("lambda", self.lambda)?;
-        positive("temperature", self.temperature)?;
-        positive("epsilon", self.epsilon)?;
+        require_positive("parameter lambda", self.lambda)?;
+        require_positive("parameter temperature", self.temperature)?;
+        require_positive("parameter epsilon", self.epsilon)?;
         for (name, value) in [
             ("m_star", self.m_star),
             ("exchange", self.exchange),
