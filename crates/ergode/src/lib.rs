@@ -47,6 +47,7 @@ mod linalg;
 mod mobility;
 mod observable;
 mod quadrature;
+mod score;
 mod simulate;
 mod systems;
 
@@ -65,8 +66,12 @@ pub use mobility::{
     estimate_constant_mobility, estimate_structure, site_blocks,
 };
 pub use observable::{
-    Centred, Expressions, FunctionList, Functions, LatticeAverage, Library, Monomials, RadialBasis,
-    SpinFamilies,
+    Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
+    Monomials, RadialBasis, SpinFamilies,
+};
+pub use score::{
+    ClosedFormConfig, ClosedFormScore, CoordinatesAndScore, DegreeTrial, Score, ScoreSums,
+    accumulate_score, fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

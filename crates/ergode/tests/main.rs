@@ -4,6 +4,7 @@ mod data;
 mod lagged;
 mod mobility;
 mod observable;
+mod score;
 mod simulate;
 mod support;
 mod systems;

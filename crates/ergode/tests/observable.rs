@@ -3,7 +3,7 @@
 mod expressions;
 mod spins;
 
-use ergode::{Centred, Functions, Library, Monomials, Purpose, Stream};
+use ergode::{Centred, Functions, LatticePotential, Library, Monomials, Purpose, Stream};
 
 fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|&name| name.to_owned()).collect()
@@ -195,4 +195,37 @@ fn observable_centred_subtracts_constants_only() {
     bad[3] = f64::NAN;
     let bad = Centred::new(Box::new(plain), bad).unwrap_err();
     assert!(bad.to_string().contains("\"x*y\" is NaN"), "{bad}");
+}
+
+#[test]
+fn lattice_potentials_have_their_derivatives_and_their_symmetry() {
+    let onsite = Monomials::new(&names(&["x", "y"]), 1..=3).unwrap();
+    let library = LatticePotential::new(5, onsite, &[1, 2]).unwrap();
+    let mut stream = Stream::new(4, Purpose::Analysis, 9);
+    let x: Vec<f64> = (0..10).map(|_| stream.normal()).collect();
+    check_derivatives(&library, &x);
+    check_tiles(&library, &mut stream);
+    let (mut laplacians, mut hessians) = (vec![0.0; library.len()], vec![0.0; library.len() * 100]);
+    library.laplacians(&x, &mut laplacians);
+    library.hessians(&x, &mut hessians);
+    for (k, laplacian) in laplacians.iter().enumerate() {
+        let trace: f64 = (0..10).map(|i| hessians[(k * 10 + i) * 10 + i]).sum();
+        assert!(close(*laplacian, trace, 1e-12));
+    }
+    let shifted = [&x[4..], &x[..4]].concat();
+    for (a, b) in library
+        .values_at(&x)
+        .into_iter()
+        .zip(library.values_at(&shifted))
+    {
+        assert!(close(a, b, 1e-12));
+    }
+    assert!(
+        LatticePotential::new(
+            4,
+            Monomials::coordinates(&names(&["x", "y"])).unwrap(),
+            &[2]
+        )
+        .is_err()
+    );
 }

@@ -35,15 +35,15 @@ pub struct BlockId {
 
 /// The initial samples of one block, segment by segment.
 #[derive(Clone, Debug)]
-pub(super) struct Block {
-    pub(super) id: BlockId,
+pub(crate) struct Block {
+    pub(crate) id: BlockId,
     /// (segment, rows of initial samples)
-    pub(super) starts: Vec<(Range<usize>, Range<usize>)>,
+    pub(crate) starts: Vec<(Range<usize>, Range<usize>)>,
 }
 
 impl Blocking {
     /// The blocks of the ensemble; `first` is the index its first trajectory counts as.
-    pub(super) fn plan(&self, ensemble: &Ensemble, first: usize) -> Vec<Block> {
+    pub(crate) fn plan(&self, ensemble: &Ensemble, first: usize) -> Vec<Block> {
         let parts = match *self {
             Blocking::Auto if ensemble.len() >= 16 => 1,
             Blocking::Auto => 32usize.div_ceil(ensemble.len()),
@@ -79,7 +79,7 @@ impl Blocking {
 
 impl Block {
     /// The initial rows of one stretch after sub-sampling.
-    pub(super) fn initial_rows(
+    pub(crate) fn initial_rows(
         &self,
         segment: &Range<usize>,
         rows: &Range<usize>,

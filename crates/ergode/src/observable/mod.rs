@@ -5,6 +5,7 @@ mod expression;
 mod functions;
 mod jet;
 mod lattice;
+mod lattice_potential;
 mod monomial;
 mod parse;
 mod program;
@@ -13,6 +14,7 @@ mod spin;
 pub use expression::Expressions;
 pub use functions::{FunctionList, Functions};
 pub use lattice::LatticeAverage;
+pub use lattice_potential::LatticePotential;
 pub use monomial::Monomials;
 pub use spin::{RadialBasis, SpinFamilies};
 
@@ -27,6 +29,15 @@ pub trait Library: Functions + std::fmt::Debug {
     fn gradients(&self, x: &[f64], out: &mut [f64]);
     /// Hessians at one state: `out[(k*dim + i)*dim + j]` = ∂²φ_k/∂x_i∂x_j.
     fn hessians(&self, x: &[f64], out: &mut [f64]);
+    /// Laplacians at one state: `out[k]` = Δφ_k.
+    fn laplacians(&self, x: &[f64], out: &mut [f64]) {
+        let dim = self.dim();
+        let mut hessians = vec![0.0; self.len() * dim * dim];
+        self.hessians(x, &mut hessians);
+        for (out, hessian) in out.iter_mut().zip(hessians.chunks_exact(dim * dim)) {
+            *out = hessian.iter().step_by(dim + 1).sum();
+        }
+    }
 }
 
 /// The number n of states in a tile, with the lengths checked.
