@@ -7,6 +7,7 @@
 //! | symbol | meaning | here |
 //! |---|---|---|
 //! | x(t) | the record | [`Ensemble`], [`Trajectory`], [`Segment`] |
+//! | τ_int, N_eff, usable lags | what the record can tell | [`check_ensemble`], [`CheckReport`] |
 //! | φ_k(x) | observables | [`Library`]: [`Monomials`], [`Expressions`], [`SpinFamilies`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score, mobility, its divergence | [`ExactFields`] |
@@ -39,6 +40,7 @@
 //! # Ok::<(), ergode::Error>(())
 //! ```
 
+mod check;
 mod control;
 mod data;
 mod error;
@@ -51,6 +53,9 @@ mod score;
 mod simulate;
 mod systems;
 
+pub use check::{
+    CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
+};
 pub use control::Control;
 pub use data::{
     BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Times, Trajectory, Values,

@@ -1,5 +1,6 @@
 //! The integration tests of the library, in one binary.
 
+mod check;
 mod data;
 mod lagged;
 mod mobility;

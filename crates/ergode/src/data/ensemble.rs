@@ -332,7 +332,7 @@ impl Ensemble {
     }
 
     /// Indices of the coordinates that have one and the same value in every sample.
-    fn constant_coordinates(&self) -> Vec<usize> {
+    pub(crate) fn constant_coordinates(&self) -> Vec<usize> {
         let dim = self.dim();
         let (mut first, mut row) = (vec![0.0; dim], vec![0.0; dim]);
         let start = &self.segments[0];

@@ -1,0 +1,207 @@
+//! The Markov property: Chapman-Kolmogorov on covariances.
+
+use ndarray::{Array2, s};
+
+use super::CheckConfig;
+use super::cells::normal_score;
+use super::record::Record;
+use super::report::{Finding, Severity};
+use crate::control::Control;
+use crate::error::Result;
+use crate::lagged::PairSums;
+use crate::linalg;
+use crate::observable::FunctionList;
+
+/// Effective samples for each observable.
+const SAMPLES_PER_OBSERVABLE: f64 = 40.0;
+/// Samples kept up to the shortest lag of the test; the data are thinned to these.
+const RESOLUTION: f64 = 8.0;
+/// Lags of the test, as fractions of the decorrelation time.
+const FRACTIONS: [f64; 3] = [1.0 / 6.0, 1.0 / 3.0, 2.0 / 3.0];
+
+/// What the test needs to know about the record.
+pub(super) struct Setting<'a> {
+    /// Coordinates that are independent of one another.
+    pub(super) coordinates: &'a [usize],
+    /// Shortest and longest decorrelation time.
+    pub(super) times: [f64; 2],
+    /// Smallest number of effective samples.
+    pub(super) effective: f64,
+    /// Whether lag 0 is spoilt by measurement noise.
+    pub(super) noisy: bool,
+}
+
+/// Test C(t₀ + 2t) = C(t₀ + t) C(t₀)⁻¹ C(t₀ + t), C the covariance of the observables.
+///
+/// It holds for a Markov process whose observables span an invariant space; the monomials (up to
+/// degree 5, 4, 3 in one, two, three dimensions) do so nearly, and only the violation between the
+/// coordinates themselves is judged. t₀ = 0, or the first lag where there is white measurement noise,
+/// which spoils C(0) alone.
+pub(super) fn test(
+    record: &Record,
+    setting: &Setting,
+    config: &CheckConfig,
+    control: &Control,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    let dim = setting.coordinates.len();
+    let exponents = exponents(dim, setting.effective);
+    if exponents.is_empty() {
+        return Ok(());
+    }
+    let functions = monomials(record, setting.coordinates, &exponents);
+    let (first, factor) = (
+        usize::from(setting.noisy),
+        (FRACTIONS[0] * setting.times[0] / record.interval / RESOLUTION).max(1.0) as usize,
+    );
+    let unit = factor as f64 * record.interval;
+    let steps = steps(setting, unit, (record.longest - 1) / 2 / factor);
+    let mut lags: Vec<usize> = steps
+        .iter()
+        .flat_map(|s| [first + s, first + 2 * s])
+        .chain([first])
+        .collect();
+    lags.sort_unstable();
+    lags.dedup();
+    let Some(sums) = record.sums(&functions, &lags, factor, control)? else {
+        return Ok(());
+    };
+    if steps.is_empty() || sums.grid().len() < lags.len() || sums.block_ids().len() < 8 {
+        return Ok(());
+    }
+    let place = |step: usize| lags.binary_search(&step).expect("a lag of the grid");
+    let triples: Vec<[usize; 3]> = steps
+        .iter()
+        .map(|s| [0, *s, 2 * s].map(|k| place(first + k)))
+        .collect();
+    let outcome = sums.jackknife(|sums| {
+        triples
+            .iter()
+            .flat_map(|places| violation(sums, *places, dim))
+            .collect()
+    })?;
+    let errors = outcome.errors();
+    let nu = (outcome.deviations.nrows() - 1) as f64;
+    let size = config.markov_size * if dim > 3 { 2.0 } else { 1.0 };
+    let worst = (0..outcome.values.len())
+        .filter(|&k| outcome.values[k].abs() > size)
+        .map(|k| (normal_score(outcome.values[k] / errors[k], nu).abs(), k))
+        .filter(|(z, _)| *z > config.markov_z)
+        .max_by(|a, b| {
+            outcome.values[a.1]
+                .abs()
+                .total_cmp(&outcome.values[b.1].abs())
+        });
+    if let Some((z, k)) = worst {
+        let name = |i: usize| &record.ensemble.names()[setting.coordinates[i]];
+        let (pair, step) = (k % (dim * dim), steps[k / (dim * dim)]);
+        findings.push(Finding::new(
+            "non-markov",
+            Severity::Warn,
+            format!(
+                "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {:.4} \
+                 misses its prediction from lag {:.4} by {:.0} % of the variance (z = {z:.1})",
+                name(pair / dim),
+                name(pair % dim),
+                (first + 2 * step) as f64 * unit,
+                (first + step) as f64 * unit,
+                100.0 * outcome.values[k].abs(),
+            ),
+            "add one delay (delay embedding) or observe more coordinates",
+        ));
+    }
+    Ok(())
+}
+
+/// The lags t of the test in multiples of `unit`, 2t at most `limit`.
+fn steps(setting: &Setting, unit: f64, limit: usize) -> Vec<usize> {
+    let mut steps: Vec<usize> = setting
+        .times
+        .iter()
+        .flat_map(|time| FRACTIONS.map(|f| (f * time / unit).round() as usize))
+        .filter(|&s| s > 0 && usize::from(setting.noisy) + 2 * s <= limit)
+        .collect();
+    steps.sort_unstable();
+    steps.dedup();
+    steps
+}
+
+/// [C(t₀+2t) − C(t₀+t) C(t₀)⁻¹ C(t₀+t)]_ij / √(C_ii(t₀) C_jj(t₀)) between the coordinates.
+fn violation(sums: &PairSums, [start, once, twice]: [usize; 3], dim: usize) -> Vec<f64> {
+    let (c0, c1, c2) = (
+        sums.covariance(start),
+        sums.covariance(once),
+        sums.covariance(twice),
+    );
+    let predicted = c1.dot(&linalg::pseudo_inverse(c0.view(), 1e-10)).dot(&c1);
+    let difference = (c2 - predicted).slice_move(s![..dim, ..dim]);
+    let scale: Vec<f64> = (0..dim).map(|i| c0[[i, i]].abs().sqrt()).collect();
+    Array2::from_shape_fn((dim, dim), |(i, j)| {
+        difference[[i, j]] / (scale[i] * scale[j])
+    })
+    .into_iter()
+    .collect()
+}
+
+/// Exponents of the monomials, the coordinates first; fewer where there are few samples.
+fn exponents(dim: usize, effective: f64) -> Vec<Vec<usize>> {
+    let highest = match dim {
+        0 => return Vec::new(),
+        1 => 5,
+        2 => 4,
+        3 => 3,
+        _ => 1,
+    };
+    let mut all: Vec<Vec<usize>> = Vec::new();
+    for degree in 1..=highest {
+        let next = of_degree(dim, degree);
+        if ((all.len() + next.len()) as f64) * SAMPLES_PER_OBSERVABLE > effective {
+            break;
+        }
+        all.extend(next);
+    }
+    all
+}
+
+/// All exponents of one total degree, the first coordinates first.
+fn of_degree(dim: usize, degree: usize) -> Vec<Vec<usize>> {
+    if dim == 1 {
+        return vec![vec![degree]];
+    }
+    (0..=degree)
+        .rev()
+        .flat_map(|first| {
+            of_degree(dim - 1, degree - first)
+                .into_iter()
+                .map(move |rest| {
+                    let mut exponents = vec![first];
+                    exponents.extend(rest);
+                    exponents
+                })
+        })
+        .collect()
+}
+
+/// Products of powers of the standardised coordinates.
+fn monomials(
+    record: &Record,
+    coordinates: &[usize],
+    exponents: &[Vec<usize>],
+) -> FunctionList<impl Fn(&[f64], &mut [f64]) + Sync> {
+    let labels = exponents.iter().map(|e| format!("{e:?}")).collect();
+    let (scales, coordinates, exponents) = (
+        record.scales.clone(),
+        coordinates.to_vec(),
+        exponents.to_vec(),
+    );
+    FunctionList::new(record.dim(), labels, move |x, out| {
+        for (out, exponents) in out.iter_mut().zip(&exponents) {
+            *out = 1.0;
+            for (&j, &power) in coordinates.iter().zip(exponents) {
+                if power > 0 {
+                    *out *= ((x[j] - scales.mean[j]) / scales.scale[j]).powi(power as i32);
+                }
+            }
+        }
+    })
+}

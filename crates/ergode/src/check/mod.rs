@@ -1,0 +1,327 @@
+//! Pre-flight: is the record stationary, long enough, fine enough, Markov, clean?
+
+mod cells;
+mod config;
+mod correlation;
+mod cycle;
+mod duplicate;
+mod markov;
+mod noise;
+mod record;
+mod report;
+mod series;
+mod stationarity;
+
+use std::borrow::Cow;
+
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser};
+use crate::error::Result;
+
+pub use config::CheckConfig;
+use correlation::{Correlations, Curve};
+use record::Record;
+pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
+
+/// Samples below which nothing is tested.
+const FEWEST: usize = 32;
+
+/// Look at the data before a fit, and say in words what is wrong with them and what to do.
+///
+/// In this order: cycles, which are then taken out; trends, which are then taken out; the halves of
+/// the record compared; decorrelation and integrated times and what they say about the length and
+/// the sampling interval; duplicate coordinates; measurement noise; the Markov property. The data
+/// are read several times, long records with a stride where nothing is lost by it.
+///
+/// # Errors
+/// When the work is stopped, or a coordinate is too large or too small for its variance to be
+/// represented.
+///
+/// ```
+/// use ergode::{CheckConfig, Control, OrnsteinUhlenbeck, System, Verdict, check_ensemble, generate};
+///
+/// let system = OrnsteinUhlenbeck::new(Default::default())?;
+/// let data = generate(&system, &system.protocol(), &Control::new())?.ensemble;
+/// let report = check_ensemble(&data, &CheckConfig::default(), &Control::new())?;
+/// assert_eq!(report.verdict, Verdict::Pass);
+/// # Ok::<(), ergode::Error>(())
+/// ```
+pub fn check_ensemble(
+    ensemble: &Ensemble,
+    config: &CheckConfig,
+    control: &Control,
+) -> Result<CheckReport> {
+    let mut report = blank(ensemble);
+    let constant = ensemble.constant_coordinates();
+    let active: Vec<usize> = (0..ensemble.dim())
+        .filter(|j| !constant.contains(j))
+        .collect();
+    if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
+        report.findings.push(Finding::new(
+            "short-record",
+            Severity::Fail,
+            format!(
+                "there is too little to test: {} samples, at most {} in a row, {} coordinates that vary",
+                ensemble.samples(),
+                record::longest(ensemble),
+                active.len()
+            ),
+            "collect more data",
+        ));
+        if let Ok(scales) = Standardiser::from_ensemble(ensemble) {
+            fill_scales(&mut report, &scales, &active);
+        }
+        return Ok(report.conclude());
+    }
+    let data = if constant.is_empty() {
+        Cow::Borrowed(ensemble)
+    } else {
+        Cow::Owned(record::columns(ensemble, &active)?)
+    };
+    let original = Record::new(data)?;
+    fill_scales(&mut report, &original.scales, &active);
+    let (record, hidden_cycle) = without_signals(original, config, control, &mut report.findings)?;
+    stationarity::halves(&record, config, &mut report.findings);
+    control.advance(0)?;
+    if let Some(correlations) =
+        Correlations::measure(&record, config.decorrelation_threshold, control)?
+    {
+        let times = scales_of_time(&record, &correlations, &active, config, &mut report);
+        let independent = duplicate::find(
+            &record,
+            &correlations.equal_time,
+            config,
+            &mut report.findings,
+        )?;
+        let noisy = noise::find(&record, &correlations, &times, config, &mut report.findings);
+        let noisy = noisy.contains(&true);
+        usable_lags(&mut report, if noisy { record.interval } else { 0.0 });
+        let known: Vec<f64> = independent.iter().filter_map(|&k| times[k]).collect();
+        if known.len() == independent.len() && !hidden_cycle {
+            let setting = markov::Setting {
+                coordinates: &independent,
+                times: [
+                    known.iter().copied().fold(f64::INFINITY, f64::min),
+                    known.iter().copied().fold(0.0, f64::max),
+                ],
+                effective: active
+                    .iter()
+                    .map(|&j| report.coordinates[j].effective_samples)
+                    .fold(f64::INFINITY, f64::min),
+                noisy,
+            };
+            markov::test(&record, &setting, config, control, &mut report.findings)?;
+        }
+    }
+    Ok(report.conclude())
+}
+
+/// The report before anything is measured, with what the ensemble itself has to say.
+fn blank(ensemble: &Ensemble) -> CheckReport {
+    let findings = ensemble
+        .warnings()
+        .into_iter()
+        .map(|warning| {
+            let (message, advice) = warning.split_once("; ").unwrap_or((&warning, ""));
+            Finding::new("data", Severity::Warn, message, advice)
+        })
+        .collect();
+    let mut row = vec![0.0; ensemble.dim()];
+    let start = &ensemble.segments()[0];
+    ensemble.trajectories()[start.trajectory].row(start.rows.start, &mut row);
+    let coordinates = ensemble
+        .names()
+        .iter()
+        .enumerate()
+        .map(|(j, name)| CoordinateReport {
+            name: name.clone(),
+            // Right where the coordinate is constant; the others are measured later.
+            mean: row[j],
+            std: 0.0,
+            decorrelation_time: None,
+            integrated_time: None,
+            effective_samples: 0.0,
+            usable_lag: None,
+            autocorrelation: Vec::new(),
+        })
+        .collect();
+    CheckReport {
+        sampling_interval: record::interval(ensemble),
+        even_sampling: ensemble.sampling_interval().is_some(),
+        samples: ensemble.samples(),
+        trajectories: ensemble.len(),
+        coordinates,
+        usable_lags: [0.0, 0.0],
+        findings,
+        verdict: Verdict::Pass,
+    }
+}
+
+fn fill_scales(report: &mut CheckReport, scales: &Standardiser, active: &[usize]) {
+    for (k, &j) in active.iter().enumerate() {
+        report.coordinates[j].mean = scales.mean[k];
+        report.coordinates[j].std = scales.scale[k];
+    }
+}
+
+/// The record without its cycles and trends, and whether a cycle was left in.
+fn without_signals<'a>(
+    mut record: Record<'a>,
+    config: &CheckConfig,
+    control: &Control,
+    findings: &mut Vec<Finding>,
+) -> Result<(Record<'a>, bool)> {
+    let lines = cycle::find(&record, config, findings);
+    let hidden = lines.iter().any(|line| !line.removable);
+    if lines.iter().any(|line| line.removable) {
+        record = record.without(|t, j| {
+            lines
+                .iter()
+                .filter(|line| line.removable && line.coordinate == j)
+                .map(|line| line.at(t))
+                .sum()
+        })?;
+    }
+    control.advance(0)?;
+    let slopes = stationarity::trends(&record, config, findings);
+    if slopes.iter().any(|slope| *slope != 0.0) {
+        record = record.without(|t, j| slopes[j] * t)?;
+    }
+    Ok((record, hidden))
+}
+
+/// Fill in the times of every coordinate, and judge the length and the sampling by them.
+fn scales_of_time(
+    record: &Record,
+    correlations: &Correlations,
+    active: &[usize],
+    config: &CheckConfig,
+    report: &mut CheckReport,
+) -> Vec<Option<f64>> {
+    let samples = record.ensemble.samples() as f64;
+    let mut times = Vec::new();
+    for (curve, &j) in correlations.curves.iter().zip(active) {
+        let time = curve.decorrelation_time(config.decorrelation_threshold);
+        let integrated = curve.integrated_time().map(|t| t.0);
+        let entry = &mut report.coordinates[j];
+        entry.decorrelation_time = time;
+        entry.integrated_time = integrated;
+        entry.effective_samples =
+            integrated.map_or(0.0, |tau| (record.total_time() / (2.0 * tau)).min(samples));
+        entry.usable_lag = curve.usable_lag(config.decorrelation_threshold);
+        entry.autocorrelation = points(curve);
+        report
+            .findings
+            .extend(length(record, curve, &entry.name, time, config));
+        times.push(time);
+    }
+    report.findings.extend(sampling(record, &times, config));
+    times
+}
+
+fn points(curve: &Curve) -> Vec<[f64; 3]> {
+    (0..curve.lags.len())
+        .map(|k| [curve.lags[k], curve.rho[k], curve.error[k]])
+        .collect()
+}
+
+/// Is the record long enough for this coordinate?
+fn length(
+    record: &Record,
+    curve: &Curve,
+    name: &str,
+    time: Option<f64>,
+    config: &CheckConfig,
+) -> Option<Finding> {
+    let advice = "collect a longer record or more trajectories";
+    let Some(time) = time else {
+        let few = (record.ensemble.len() as f64) < config.short_fail;
+        return Some(Finding::new(
+            "short-record",
+            if few { Severity::Fail } else { Severity::Warn },
+            format!(
+                "the autocorrelation of '{name}' does not fall below {} within the reachable lags, \
+                 up to {:.4}",
+                config.decorrelation_threshold,
+                curve.lags.last().copied().unwrap_or(0.0)
+            ),
+            advice,
+        ));
+    };
+    // The tail of a noisy curve may cross the threshold late; an exponential of the same integral
+    // crosses it at τ_int ln(1/threshold).
+    let exponential = curve
+        .integrated_time()
+        .map_or(time, |(tau, _)| -tau * config.decorrelation_threshold.ln());
+    let time = time.min(exponential);
+    let many = record.total_time() / time;
+    if many >= config.short_warn {
+        return None;
+    }
+    let severity = if many < config.short_fail {
+        Severity::Fail
+    } else {
+        Severity::Warn
+    };
+    Some(Finding::new(
+        "short-record",
+        severity,
+        format!(
+            "the data hold only {many:.0} decorrelation times of '{name}', {time:.4} each; \
+             {:.0} are advisable",
+            config.short_warn
+        ),
+        advice,
+    ))
+}
+
+/// Is the sampling interval short against the fastest decorrelation time?
+fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Option<Finding> {
+    let (time, k) = times
+        .iter()
+        .enumerate()
+        .filter_map(|(k, time)| time.map(|t| (t, k)))
+        .min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let ratio = record.interval / time;
+    let (severity, advice) = if ratio > config.coarse_fail {
+        (
+            Severity::Fail,
+            "sample more often: little of the dynamics is left between samples",
+        )
+    } else if ratio > config.coarse_warn {
+        (
+            Severity::Warn,
+            "use the semigroup form, or sample more often: rules that differentiate or integrate \
+             over lags fail",
+        )
+    } else {
+        return None;
+    };
+    Some(Finding::new(
+        "coarse-sampling",
+        severity,
+        format!(
+            "the sampling interval {:.4} is {ratio:.2} of the fastest decorrelation time, {time:.4} \
+             of '{}'",
+            record.interval,
+            record.ensemble.names()[k]
+        ),
+        advice,
+    ))
+}
+
+/// From the first lag without measurement noise to the last that tells something of any coordinate.
+fn usable_lags(report: &mut CheckReport, first: f64) {
+    let last = report
+        .coordinates
+        .iter()
+        .filter_map(|c| c.usable_lag)
+        .fold(report.sampling_interval, f64::max);
+    report.usable_lags = [first, last.max(first)];
+    report.findings.push(Finding::new(
+        "usable-lags",
+        Severity::Info,
+        format!("lags from {first:.4} to {last:.4} are usable"),
+        "choose the lags of a fit in this range",
+    ));
+}

@@ -1,0 +1,104 @@
+//! Measurement noise: the jump of the autocovariance at lag 0.
+
+use ndarray::{Array2, s};
+
+use super::CheckConfig;
+use super::cells::normal_score;
+use super::correlation::Correlations;
+use super::record::Record;
+use super::report::{Finding, Severity};
+use crate::linalg;
+
+/// Samples per decorrelation time below which the curve near 0 is not resolved.
+const RESOLVED: f64 = 8.0;
+/// Lags of the fit.
+const FIT: std::ops::RangeInclusive<usize> = 4..=12;
+
+/// Whether noise was found in each coordinate.
+///
+/// The jump is C(0) minus the value at 0 of the cubic fitted to C at the lags 1..k. Its error is
+/// that of the jackknife, and beside it the error of the extrapolation: the difference between the
+/// cubic and the quadratic.
+pub(super) fn find(
+    record: &Record,
+    correlations: &Correlations,
+    times: &[Option<f64>],
+    config: &CheckConfig,
+    findings: &mut Vec<Finding>,
+) -> Vec<bool> {
+    let dim = record.dim();
+    (0..dim)
+        .map(|j| {
+            let Some(jump) = times[j].and_then(|time| Jump::measure(record, correlations, j, time)) else {
+                return false;
+            };
+            let (fraction, z) = (jump.fraction, jump.z());
+            if z.is_nan() || z < config.noise_z || fraction < config.noise_fraction {
+                return false;
+            }
+            findings.push(Finding::new(
+                "noise",
+                Severity::Warn,
+                format!(
+                    "coordinate '{}' carries measurement noise: {:.1} % of its variance, a noise of \
+                     {:.2} of its standard deviation (z = {z:.1})",
+                    record.ensemble.names()[j],
+                    100.0 * fraction,
+                    fraction.sqrt(),
+                ),
+                "leave lag 0 out of the fit and start at the first lag, or average neighbouring samples",
+            ));
+            true
+        })
+        .collect()
+}
+
+/// The jump at lag 0 as a fraction of C(0).
+struct Jump {
+    fraction: f64,
+    error: f64,
+    extrapolation: f64,
+    blocks: usize,
+}
+
+impl Jump {
+    fn measure(record: &Record, correlations: &Correlations, j: usize, time: f64) -> Option<Self> {
+        let lags = &correlations.short_lags;
+        if time < RESOLVED * record.interval || lags.len() <= *FIT.start() {
+            return None;
+        }
+        let k = ((time / record.interval / 6.0) as usize)
+            .clamp(*FIT.start(), *FIT.end())
+            .min(lags.len() - 1);
+        let dim = record.dim();
+        let mut weights = Array2::zeros((2, lags.len() * dim));
+        for (row, degree) in [3, 2].into_iter().enumerate() {
+            weights[[row, j]] = 1.0;
+            for (l, w) in at_zero(&lags[1..=k], degree).into_iter().enumerate() {
+                weights[[row, (l + 1) * dim + j]] = -w;
+            }
+        }
+        let zero = correlations.short.values[j];
+        let jumps = correlations.short.linear(weights.slice(s![.., ..]));
+        Some(Self {
+            fraction: jumps.values[0] / zero,
+            error: jumps.errors()[0] / zero,
+            extrapolation: (jumps.values[0] - jumps.values[1]).abs() / zero,
+            blocks: jumps.deviations.nrows(),
+        })
+    }
+
+    fn z(&self) -> f64 {
+        let t = self.fraction / self.error.hypot(self.extrapolation);
+        normal_score(t, (self.blocks.max(3) - 2) as f64)
+    }
+}
+
+/// Weights that give the value at 0 of the polynomial fitted by least squares at `lags`.
+fn at_zero(lags: &[f64], degree: usize) -> Vec<f64> {
+    let scale = lags[lags.len() - 1];
+    let design = Array2::from_shape_fn((lags.len(), degree + 1), |(l, q)| {
+        (lags[l] / scale).powi(q as i32)
+    });
+    linalg::pseudo_inverse(design.view(), 1e-12).row(0).to_vec()
+}

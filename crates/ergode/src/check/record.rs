@@ -1,0 +1,185 @@
+//! The record under test: the data, their scales, and what was taken out of them.
+
+use std::borrow::Cow;
+
+use ndarray::Array2;
+
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser, Trajectory};
+use crate::error::Result;
+use crate::lagged::{Blocking, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged};
+use crate::observable::Functions;
+
+/// Multiplications and look-ups that one pass of lagged statistics may cost.
+const WORK: f64 = 3e9;
+/// How much dearer a lag window is than an exact lag.
+const WINDOW_COST: f64 = 8.0;
+/// Stretches from which rows are skipped in place instead of cutting trajectories at gaps.
+const MANY_SEGMENTS: usize = 1000;
+
+/// Data with the scales that every test needs.
+pub(super) struct Record<'a> {
+    pub(super) ensemble: Cow<'a, Ensemble>,
+    pub(super) scales: Standardiser,
+    /// Δ: time between samples, the mean one where sampling is uneven.
+    pub(super) interval: f64,
+    /// Rows of the longest stretch without gap.
+    pub(super) longest: usize,
+}
+
+impl<'a> Record<'a> {
+    pub(super) fn new(ensemble: Cow<'a, Ensemble>) -> Result<Self> {
+        let scales = Standardiser::from_ensemble(&ensemble)?;
+        let (interval, longest) = (interval(&ensemble), longest(&ensemble));
+        Ok(Self {
+            ensemble,
+            scales,
+            interval,
+            longest,
+        })
+    }
+
+    /// The same record without `signal(t, coordinate)`; the scales are measured again.
+    pub(super) fn without(&self, signal: impl Fn(f64, usize) -> f64) -> Result<Self> {
+        Self::new(Cow::Owned(map_rows(&self.ensemble, |t, row| {
+            for (j, x) in row.iter_mut().enumerate() {
+                *x -= signal(t, j);
+            }
+        })?))
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.ensemble.dim()
+    }
+
+    /// N Δ.
+    pub(super) fn total_time(&self) -> f64 {
+        self.ensemble.samples() as f64 * self.interval
+    }
+
+    /// Sums at lags of `steps` times `factor` intervals, from every `factor`-th sample.
+    ///
+    /// Lags at which no pair exists (uneven sampling) are left out; none where no lag is left.
+    pub(super) fn sums(
+        &self,
+        functions: &dyn Functions,
+        steps: &[usize],
+        factor: usize,
+        control: &Control,
+    ) -> Result<Option<LaggedSums>> {
+        let thin =
+            factor > 1 && self.ensemble.segments().len() <= self.ensemble.len() + MANY_SEGMENTS;
+        let ensemble = if thin {
+            Cow::Owned(self.ensemble.thin(factor)?)
+        } else {
+            Cow::Borrowed(&*self.ensemble)
+        };
+        let even = ensemble.sampling_interval();
+        let unit = self.interval * factor as f64;
+        let (rows_per_step, skip) = if thin { (1, 1) } else { (factor, factor) };
+        let m = functions.len() as f64;
+        let cost =
+            steps.len() as f64 * m * (m + 8.0) * if even.is_some() { 1.0 } else { WINDOW_COST };
+        let stride = ((ensemble.samples() / skip) as f64 * cost / WORK).ceil() as usize;
+        let config = LaggedConfig {
+            subsample: Subsample::Stride(stride.max(1) * skip),
+            blocking: Blocking::Auto,
+            first_trajectory: 0,
+        };
+        let accumulate = |steps: &[usize]| {
+            let grid = match even {
+                Some(interval) => {
+                    LagGrid::even(interval, steps.iter().map(|s| s * rows_per_step).collect())?
+                }
+                None => {
+                    LagGrid::windows(steps.iter().map(|s| *s as f64 * unit).collect(), 0.5 * unit)?
+                }
+            };
+            accumulate_lagged(&ensemble, functions, functions, &grid, &config, control)
+        };
+        let attempt = accumulate(steps);
+        if attempt.is_ok() || attempt.as_ref().is_err_and(crate::Error::is_interrupted) {
+            return attempt.map(Some);
+        }
+        let kept: Vec<usize> = steps
+            .iter()
+            .copied()
+            .filter(|s| accumulate(&[*s]).is_ok())
+            .collect();
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        accumulate(&kept).map(Some)
+    }
+}
+
+/// Mean time between neighbouring samples.
+pub(super) fn interval(ensemble: &Ensemble) -> f64 {
+    if let Some(interval) = ensemble.sampling_interval() {
+        return interval;
+    }
+    let (mut time, mut steps) = (0.0, 0);
+    for segment in ensemble.segments() {
+        let trajectory = &ensemble.trajectories()[segment.trajectory];
+        time += trajectory.time(segment.rows.end - 1) - trajectory.time(segment.rows.start);
+        steps += segment.rows.len() - 1;
+    }
+    if steps == 0 {
+        f64::NAN
+    } else {
+        time / steps as f64
+    }
+}
+
+pub(super) fn longest(ensemble: &Ensemble) -> usize {
+    ensemble
+        .segments()
+        .iter()
+        .map(|s| s.rows.len())
+        .max()
+        .unwrap_or(0)
+}
+
+/// The ensemble with every row changed by `change(time, row)`; gaps stay.
+fn map_rows(ensemble: &Ensemble, change: impl Fn(f64, &mut [f64])) -> Result<Ensemble> {
+    let trajectories = ensemble
+        .trajectories()
+        .iter()
+        .map(|trajectory| {
+            let mut values = Array2::zeros((trajectory.len(), trajectory.dim()));
+            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
+                let row = row.as_slice_mut().expect("row-major");
+                trajectory.row(i, row);
+                change(trajectory.time(i), row);
+            }
+            Trajectory::new(values, trajectory.times().clone())
+        })
+        .collect();
+    ensemble.rebuilt(trajectories)
+}
+
+/// The chosen coordinates alone.
+pub(super) fn columns(ensemble: &Ensemble, chosen: &[usize]) -> Result<Ensemble> {
+    let trajectories = ensemble
+        .trajectories()
+        .iter()
+        .map(|trajectory| {
+            let mut values = Array2::zeros((trajectory.len(), chosen.len()));
+            let mut x = vec![0.0; trajectory.dim()];
+            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
+                trajectory.row(i, &mut x);
+                // A gap in any coordinate is one in all.
+                let gap = x.iter().any(|v| v.is_nan());
+                for (to, &j) in row.iter_mut().zip(chosen) {
+                    *to = if gap { f64::NAN } else { x[j] };
+                }
+            }
+            Trajectory::new(values, trajectory.times().clone())
+        })
+        .collect();
+    let names = chosen
+        .iter()
+        .map(|&j| ensemble.names()[j].clone())
+        .collect();
+    Ensemble::new(trajectories)?.with_names(names)
+}

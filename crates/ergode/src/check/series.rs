@@ -1,0 +1,254 @@
+//! The record as one series on a regular grid of times, and its periodogram.
+
+use std::f64::consts::{PI, TAU};
+
+use super::record::Record;
+
+/// Most bins of a series.
+pub(super) const BINS: usize = 1 << 15;
+
+/// Sums over bins of time of the standardised coordinates of all trajectories.
+pub(super) struct Series {
+    start: f64,
+    pub(super) width: f64,
+    /// True where a bin holds many samples, so that averaging damps what is faster.
+    averaged: bool,
+    counts: Vec<f64>,
+    /// Mean time of the samples of a bin.
+    times: Vec<f64>,
+    /// One list of bin sums per coordinate.
+    sums: Vec<Vec<f64>>,
+}
+
+impl Series {
+    /// The whole record; bins as wide as the sampling interval, or wider where it is long.
+    pub(super) fn whole(record: &Record) -> Self {
+        let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
+        for trajectory in record.ensemble.trajectories() {
+            first = first.min(trajectory.time(0));
+            last = last.max(trajectory.time(trajectory.len() - 1));
+        }
+        let width = record.interval.max((last - first) / (BINS - 1) as f64);
+        let mut series = Self::empty(record, first, last, width);
+        for segment in record.ensemble.segments() {
+            series.add(record, segment.trajectory, segment.rows.clone());
+        }
+        series.finish()
+    }
+
+    /// The beginning of the longest stretch, at full resolution.
+    pub(super) fn beginning(record: &Record) -> Self {
+        let segments = record.ensemble.segments();
+        let longest = segments
+            .iter()
+            .max_by_key(|s| s.rows.len())
+            .expect("there is a segment");
+        let trajectory = &record.ensemble.trajectories()[longest.trajectory];
+        let start = longest.rows.start;
+        let limit = trajectory.time(start) + record.interval * (BINS - 2) as f64;
+        let end = longest
+            .rows
+            .clone()
+            .find(|&i| trajectory.time(i) > limit)
+            .unwrap_or(longest.rows.end);
+        let mut series = Self::empty(
+            record,
+            trajectory.time(start),
+            trajectory.time(end - 1),
+            record.interval,
+        );
+        series.add(record, longest.trajectory, start..end);
+        series.finish()
+    }
+
+    fn empty(record: &Record, first: f64, last: f64, width: f64) -> Self {
+        let bins = ((last - first) / width + 1e-6) as usize + 1;
+        Self {
+            start: first,
+            width,
+            averaged: width > 1.5 * record.interval,
+            counts: vec![0.0; bins],
+            times: vec![0.0; bins],
+            sums: vec![vec![0.0; bins]; record.dim()],
+        }
+    }
+
+    fn add(&mut self, record: &Record, trajectory: usize, rows: std::ops::Range<usize>) {
+        let trajectory = &record.ensemble.trajectories()[trajectory];
+        let mut row = vec![0.0; record.dim()];
+        for i in rows {
+            let time = trajectory.time(i);
+            // The sum in `empty` and this one may round differently.
+            let bin =
+                (((time - self.start) / self.width + 1e-6) as usize).min(self.counts.len() - 1);
+            trajectory.row(i, &mut row);
+            record.scales.forward(&mut row);
+            self.counts[bin] += 1.0;
+            self.times[bin] += time - self.start;
+            for (sums, x) in self.sums.iter_mut().zip(&row) {
+                sums[bin] += x;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Self {
+        for (time, count) in self.times.iter_mut().zip(&self.counts) {
+            *time /= count.max(1.0);
+        }
+        self
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    pub(super) fn dim(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// One coordinate alone.
+    pub(super) fn only(&self, j: usize) -> Self {
+        Self {
+            sums: vec![self.sums[j].clone()],
+            counts: self.counts.clone(),
+            times: self.times.clone(),
+            ..*self
+        }
+    }
+
+    /// Take the mean and the linear trend out of every coordinate.
+    pub(super) fn detrended(mut self) -> Self {
+        let n: f64 = self.counts.iter().sum();
+        let weighted = |f: &dyn Fn(usize) -> f64| -> f64 { (0..self.counts.len()).map(f).sum() };
+        let centre = weighted(&|b| self.counts[b] * self.times[b]) / n;
+        let sxx = weighted(&|b| self.counts[b] * (self.times[b] - centre).powi(2));
+        for sums in &mut self.sums {
+            let mean = sums.iter().sum::<f64>() / n;
+            let sxy: f64 = sums
+                .iter()
+                .zip(&self.times)
+                .map(|(s, t)| s * (t - centre))
+                .sum();
+            let slope = if sxx > 0.0 { sxy / sxx } else { 0.0 };
+            for (b, sum) in sums.iter_mut().enumerate() {
+                *sum -= self.counts[b] * (mean + slope * (self.times[b] - centre));
+            }
+        }
+        self
+    }
+
+    /// |Σ_b s_b e^{−2πi f b w}|² at the frequencies k/(n w), n the next power of two, k ≤ n/2.
+    pub(super) fn periodogram(&self, j: usize) -> Vec<f64> {
+        let n = self.len().next_power_of_two();
+        let mut re = self.sums[j].clone();
+        re.resize(n, 0.0);
+        let mut im = vec![0.0; n];
+        fourier(&mut re, &mut im);
+        (0..=n / 2).map(|k| re[k] * re[k] + im[k] * im[k]).collect()
+    }
+
+    /// Correlation of neighbouring bins.
+    pub(super) fn neighbour_correlation(&self, j: usize) -> f64 {
+        let s = &self.sums[j];
+        let square: f64 = s.iter().map(|v| v * v).sum();
+        s.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / square
+    }
+
+    /// Amplitudes (a, b) of a cos 2πft + b sin 2πft, t absolute, fitted by least squares.
+    pub(super) fn amplitudes(&self, j: usize, frequency: f64) -> [f64; 2] {
+        let (mut cc, mut cs, mut ss, mut yc, mut ys) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (b, count) in self.counts.iter().enumerate().filter(|c| *c.1 > 0.0) {
+            let (s, c) = (TAU * frequency * (self.start + self.times[b])).sin_cos();
+            cc += count * c * c;
+            cs += count * c * s;
+            ss += count * s * s;
+            yc += self.sums[j][b] * c;
+            ys += self.sums[j][b] * s;
+        }
+        let determinant = cc * ss - cs * cs;
+        // Averaging over a bin damps a sinusoid by sin(πfw)/(πfw).
+        let x = PI * frequency * self.width;
+        let damping = if self.averaged { x.sin() / x } else { 1.0 };
+        [
+            (yc * ss - ys * cs) / determinant / damping,
+            (ys * cc - yc * cs) / determinant / damping,
+        ]
+    }
+
+    /// The frequency within `reach` of `guess` at which the fitted sinusoid is largest.
+    pub(super) fn refine(&self, j: usize, guess: f64, reach: f64) -> f64 {
+        let power = |f: f64| self.amplitudes(j, f).iter().map(|a| a * a).sum::<f64>();
+        let ratio = 0.5 * (5f64.sqrt() - 1.0);
+        let (mut low, mut high) = (guess - reach, guess + reach);
+        for _ in 0..24 {
+            let step = ratio * (high - low);
+            if power(high - step) > power(low + step) {
+                high = low + step;
+            } else {
+                low = high - step;
+            }
+        }
+        0.5 * (low + high)
+    }
+
+    /// Take a sinusoid of these amplitudes out of coordinate `j`.
+    pub(super) fn remove(&mut self, j: usize, frequency: f64, [a, b]: [f64; 2]) {
+        let x = PI * frequency * self.width;
+        let damping = if self.averaged { x.sin() / x } else { 1.0 };
+        for (k, sum) in self.sums[j].iter_mut().enumerate() {
+            let (s, c) = (TAU * frequency * (self.start + self.times[k])).sin_cos();
+            *sum -= self.counts[k] * damping * (a * c + b * s);
+        }
+    }
+}
+
+/// Discrete Fourier transform in place, Σ_b z_b e^{−2πi kb/n}, n a power of two.
+fn fourier(re: &mut [f64], im: &mut [f64]) {
+    let n = re.len();
+    for i in 1..n {
+        let j = i.reverse_bits() >> (usize::BITS - n.trailing_zeros());
+        if i < j {
+            re.swap(i, j);
+            im.swap(i, j);
+        }
+    }
+    let mut half = 1;
+    while half < n {
+        for k in 0..half {
+            let (s, c) = (-PI * k as f64 / half as f64).sin_cos();
+            for i in (k..n).step_by(2 * half) {
+                let (a, b) = (re[i + half], im[i + half]);
+                let (x, y) = (a * c - b * s, a * s + b * c);
+                re[i + half] = re[i] - x;
+                im[i + half] = im[i] - y;
+                re[i] += x;
+                im[i] += y;
+            }
+        }
+        half *= 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_transform_equals_the_sum() {
+        let n = 16;
+        let z: Vec<(f64, f64)> = (0..n)
+            .map(|b| ((b * b % 7) as f64, (b % 3) as f64))
+            .collect();
+        let (mut re, mut im): (Vec<f64>, Vec<f64>) = z.iter().copied().unzip();
+        fourier(&mut re, &mut im);
+        for k in 0..n {
+            let (mut x, mut y) = (0.0, 0.0);
+            for (b, (a, i)) in z.iter().enumerate() {
+                let (s, c) = (-TAU * (k * b) as f64 / n as f64).sin_cos();
+                x += a * c - i * s;
+                y += a * s + i * c;
+            }
+            assert!((re[k] - x).abs() + (im[k] - y).abs() < 1e-11);
+        }
+    }
+}

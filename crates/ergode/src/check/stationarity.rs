@@ -1,0 +1,225 @@
+//! Does the law change in time? Trend of the mean, halves compared.
+
+use super::CheckConfig;
+use super::cells::{Cells, Regressor};
+use super::record::Record;
+use super::report::{Finding, Severity};
+
+/// Values read at most by a pass over cells.
+const VALUES: usize = 8_000_000;
+/// Samples whose order is looked at, per coordinate.
+const SORTED: usize = 40_000;
+/// Fractions at which the distribution function is watched.
+const DECILES: usize = 9;
+
+/// Slope per unit of time of every coordinate that has a trend, else zero.
+pub(super) fn trends(
+    record: &Record,
+    config: &CheckConfig,
+    findings: &mut Vec<Finding>,
+) -> Vec<f64> {
+    let dim = record.dim();
+    let cells = Cells::collect(&record.ensemble, dim, stride(record, VALUES), |x, out| {
+        out.copy_from_slice(x);
+    });
+    (0..dim)
+        .map(|j| {
+            let Some(slope) = cells.slope(j, Regressor::Time) else {
+                return 0.0;
+            };
+            if slope.z.is_nan() || slope.z.abs() < config.stationarity_z {
+                return 0.0;
+            }
+            let change = slope.value * cells.span();
+            let size = change.abs() / record.scales.scale[j];
+            let small = size < config.stationarity_size;
+            findings.push(Finding::new(
+                "trend",
+                if small {
+                    Severity::Info
+                } else {
+                    Severity::Warn
+                },
+                format!(
+                    "coordinate '{}' has a linear trend of {:.3e} ± {:.1e} per unit of time, \
+                     {:.2} of its standard deviation over the record (z = {:.1})",
+                    record.ensemble.names()[j],
+                    slope.value,
+                    slope.error,
+                    size,
+                    slope.z
+                ),
+                if small {
+                    "small enough to be left alone"
+                } else {
+                    "remove the trend first, or use a stretch of the record without it"
+                },
+            ));
+            if small { 0.0 } else { slope.value }
+        })
+        .collect()
+}
+
+/// Compare the halves of the record: means, variances and whole distributions.
+pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<Finding>) {
+    let dim = record.dim();
+    let functions = 2 + DECILES;
+    let samples = Samples::collect(record);
+    let quantiles: Vec<Vec<f64>> = (0..dim).map(|j| samples.quantiles(j)).collect();
+    let scales = &record.scales;
+    let cells = Cells::collect(
+        &record.ensemble,
+        dim * functions,
+        stride(record, VALUES / 2),
+        |x, out| {
+            for (j, out) in out.chunks_exact_mut(functions).enumerate() {
+                let u = (x[j] - scales.mean[j]) / scales.scale[j];
+                out[0] = u;
+                out[1] = u * u;
+                for (out, q) in out[2..].iter_mut().zip(&quantiles[j]) {
+                    *out = f64::from(x[j] < *q);
+                }
+            }
+        },
+    );
+    for j in 0..dim {
+        let mut reasons = Vec::new();
+        let mut large = false;
+        for (f, what, least) in [
+            (0, "mean", config.stationarity_size),
+            (1, "variance", 2.0 * config.stationarity_size),
+        ] {
+            if let Some(change) = cells.slope(j * functions + f, Regressor::Half)
+                && change.z.abs() > config.stationarity_z
+            {
+                large |= change.value.abs() > least;
+                let unit = if f == 0 {
+                    "standard deviation"
+                } else {
+                    "variance"
+                };
+                reasons.push(format!(
+                    "the {what} changes by {:+.2} of the {unit} (z = {:.1})",
+                    change.value, change.z
+                ));
+            }
+        }
+        let (distance, pairs) = samples.kolmogorov_smirnov(j, cells.middle);
+        let effective = (0..DECILES)
+            .filter_map(|k| {
+                let f = j * functions + 2 + k;
+                let p = cells.mean(f);
+                let error = cells.slope(f, Regressor::Half)?.error;
+                Some(p * (1.0 - p) / (error * error))
+            })
+            .fold(pairs, f64::min);
+        let probability = kolmogorov_tail(distance * effective.sqrt());
+        if probability < config.distribution_probability {
+            large |= distance > config.stationarity_size;
+            reasons.push(format!(
+                "the distributions differ by {distance:.2} (Kolmogorov-Smirnov, probability {probability:.0e})"
+            ));
+        }
+        if reasons.is_empty() {
+            continue;
+        }
+        findings.push(Finding::new(
+            "nonstationary",
+            if large {
+                Severity::Warn
+            } else {
+                Severity::Info
+            },
+            format!(
+                "coordinate '{}' is not the same in the first and the second half: {}",
+                record.ensemble.names()[j],
+                reasons.join("; ")
+            ),
+            if large {
+                "leave out the transient (burn-in), or fit the stretches separately"
+            } else {
+                "small enough to be left alone"
+            },
+        ));
+    }
+}
+
+fn stride(record: &Record, values: usize) -> usize {
+    (record.ensemble.samples() * record.dim()).div_ceil(values)
+}
+
+/// A few samples with their times.
+struct Samples {
+    times: Vec<f64>,
+    /// One list per coordinate.
+    values: Vec<Vec<f64>>,
+}
+
+impl Samples {
+    fn collect(record: &Record) -> Self {
+        let stride = record.ensemble.samples().div_ceil(SORTED);
+        let mut row = vec![0.0; record.dim()];
+        let mut out = Self {
+            times: Vec::new(),
+            values: vec![Vec::new(); record.dim()],
+        };
+        let mut passed = 0;
+        for segment in record.ensemble.segments() {
+            let trajectory = &record.ensemble.trajectories()[segment.trajectory];
+            for i in segment.rows.clone() {
+                passed += 1;
+                if passed % stride != 0 {
+                    continue;
+                }
+                trajectory.row(i, &mut row);
+                out.times.push(trajectory.time(i));
+                for (list, x) in out.values.iter_mut().zip(&row) {
+                    list.push(*x);
+                }
+            }
+        }
+        out
+    }
+
+    fn quantiles(&self, j: usize) -> Vec<f64> {
+        let mut sorted = self.values[j].clone();
+        sorted.sort_by(f64::total_cmp);
+        (1..=DECILES)
+            .map(|k| sorted[sorted.len() * k / (DECILES + 1)])
+            .collect()
+    }
+
+    /// sup |F_1 − F_2| between the samples before and after `middle`, and n_1 n_2 / (n_1 + n_2).
+    fn kolmogorov_smirnov(&self, j: usize, middle: f64) -> (f64, f64) {
+        let mut order: Vec<(f64, bool)> = self.values[j]
+            .iter()
+            .zip(&self.times)
+            .map(|(x, t)| (*x, *t < middle))
+            .collect();
+        order.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let early = order.iter().filter(|s| s.1).count() as f64;
+        let late = order.len() as f64 - early;
+        if early == 0.0 || late == 0.0 {
+            return (0.0, 0.0);
+        }
+        let (mut difference, mut largest) = (0.0f64, 0.0f64);
+        for (k, (x, is_early)) in order.iter().enumerate() {
+            difference += if *is_early { 1.0 / early } else { -1.0 / late };
+            if order.get(k + 1).is_none_or(|next| next.0 > *x) {
+                largest = largest.max(difference.abs());
+            }
+        }
+        (largest, early * late / (early + late))
+    }
+}
+
+/// Q(λ) = 2 Σ_{k≥1} (−1)^{k−1} e^{−2 k² λ²}, the probability that √n sup|F_1 − F_2| exceeds λ.
+fn kolmogorov_tail(lambda: f64) -> f64 {
+    if lambda.is_nan() || lambda < 0.3 {
+        return 1.0;
+    }
+    let term = |k: i32| {
+        2.0 * f64::from(1 - 2 * ((k + 1) % 2)) * (-2.0 * f64::from(k * k) * lambda * lambda).exp()
+    };
+    (1..20).map(term).sum::<f64>().clamp(0.0, 1.0)
+}
