@@ -20,6 +20,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(Demo),
+    Check(Check),
     Generate(Generate),
     Convert(Convert),
     Completions(Completions),
@@ -38,6 +39,27 @@ pub(crate) struct Demo {
     /// The one seed of all random numbers.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+}
+
+/// Look at data before a fit: say what is wrong with them, and what to do.
+///
+/// Tests whether the record is stationary, long enough, sampled often enough and Markov, and looks
+/// for cycles, measurement noise and duplicate coordinates. Prints the decorrelation times and the
+/// usable lags. The exit code does not depend on the verdict.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode check record.npz\n  \
+        ergode check record.csv --dt 0.01 --html check.html\n  \
+        ergode check record.npz --json")]
+pub(crate) struct Check {
+    /// File to read: .npz, .npy, .csv or .tsv.
+    pub(crate) data: PathBuf,
+    /// Sampling interval, for files that hold no times.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+    /// Write a page with the findings and the autocorrelation of every coordinate.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// Make reference data: trajectories of a system whose exact answers are known.

@@ -11,7 +11,7 @@ use ergode::{
 use serde_json::{Map, json};
 
 use crate::args::Demo;
-use crate::output::{Failed, report, shown};
+use crate::output::{Failed, report, shown, write_text};
 use crate::progress::watched;
 
 /// Autocorrelation of one coordinate: lag, estimate, standard error, exact value.
@@ -53,10 +53,12 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         "wall_s": {"total": start.elapsed().as_secs_f64()},
         "report": shown(&arguments.output.join("report.html")),
     });
-    write(arguments, "results.json", &format!("{result:#}\n"))?;
-    write(
-        arguments,
-        "report.html",
+    write_text(
+        &arguments.output.join("results.json"),
+        &format!("{result:#}\n"),
+    )?;
+    write_text(
+        &arguments.output.join("report.html"),
         &page(&arguments.system, &curves, worst),
     )?;
     let sentence = format!(
@@ -67,16 +69,6 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
     );
     report(json, &result, &sentence);
     Ok(())
-}
-
-fn write(arguments: &Demo, name: &str, text: &str) -> Result<(), Failed> {
-    let (path, beside) = (
-        arguments.output.join(name),
-        arguments.output.join(format!(".{name}.tmp")),
-    );
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, &path))
-        .map_err(|error| Failed::other(format!("{}: {error}", shown(&path))))
 }
 
 /// The system's semigroup, from its grid solution.

@@ -1,6 +1,7 @@
 //! The command line of Ergode.
 
 mod args;
+mod check;
 mod completions;
 mod convert;
 mod demo;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
     let json = arguments.json;
     let outcome = match &arguments.command {
         Command::Demo(demo) => demo::run(demo, json),
+        Command::Check(check) => check::run(check, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),
         Command::Completions(completions) => completions::run(completions),

@@ -1,5 +1,6 @@
 //! Results, failures and exit codes.
 
+use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -45,6 +46,26 @@ pub(crate) fn report(json: bool, result: &Value, sentence: &str) {
     } else {
         println!("{sentence}");
     }
+}
+
+/// Write a text file beside its place, then move it there.
+pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failed> {
+    let name = path
+        .file_name()
+        .ok_or_else(|| Failed::input(format!("{} is not a file name", shown(path))))?;
+    let beside = path.with_file_name(format!(".{}.tmp", name.to_string_lossy()));
+    fs::write(&beside, text)
+        .and_then(|()| fs::rename(&beside, path))
+        .map_err(|error| {
+            // What was written so far is of no use.
+            let _ = fs::remove_file(&beside);
+            let message = format!("{}: {error}", shown(path));
+            if error.kind() == std::io::ErrorKind::NotFound {
+                Failed::input(message)
+            } else {
+                Failed::other(message)
+            }
+        })
 }
 
 /// A file name as shown to people.

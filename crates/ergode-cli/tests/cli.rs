@@ -90,7 +90,7 @@ fn bad_usage_and_bad_input_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("bad.npy"), b"PK\x03\x04 this is no array").unwrap();
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["frobnicate"], "unrecognized"),
         (&["generate", "pendulum", "-o", "a.npz"], "affine2d"),
         (
@@ -112,6 +112,8 @@ fn bad_usage_and_bad_input_exit_with_2() {
         ),
         (&["convert", "absent.npz", "a.csv"], "absent.npz"),
         (&["convert", "bad.npy", "a.csv"], "zip"),
+        (&["check", "absent.npz", "--html", "a.html"], "absent.npz"),
+        (&["check", "bad.npy"], "zip"),
     ];
     for (arguments, expected) in cases {
         let (code, message) = failure(at, arguments);
@@ -163,7 +165,7 @@ fn an_interrupt_leaves_no_file() {
 #[test]
 fn every_command_has_help_with_an_example_and_shells_have_completions() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["demo", "generate", "convert", "completions"] {
+    for command in ["demo", "check", "generate", "convert", "completions"] {
         let output = ergode(folder.path(), &[command, "--help"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
@@ -186,4 +188,42 @@ fn the_demo_says_where_its_report_is() {
     let page = std::fs::read_to_string(report).unwrap();
     assert!(page.contains("</svg>") && !page.contains("NaN"));
     assert!(result["worst_z"].as_f64().unwrap() < 5.0);
+}
+
+#[test]
+fn check_reports_as_text_as_json_and_as_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let make = ["generate", "ou", "-o", "ou.npz", "--time", "200"];
+    assert!(ergode(at, &make).status.success());
+    let clean = json(&ergode(at, &["check", "ou.npz", "--json"]));
+    assert_eq!(clean["verdict"], "pass", "{clean}");
+    assert_eq!(clean["coordinates"][1]["name"], "x2");
+    // A record with a trend: a warning, but the command has succeeded.
+    let mut text = String::from("t,x\n");
+    let (mut x, mut random) = (0.0, 1_u64);
+    for i in 0..20_000_u32 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        let noise = (random >> 40) as f64 / f64::from(1 << 24) - 0.5;
+        x += -0.05 * x + noise;
+        text += &format!("{},{}\n", 0.1 * f64::from(i), x + 1e-4 * f64::from(i));
+    }
+    std::fs::write(at.join("trend.csv"), text).unwrap();
+    let output = ergode(at, &["check", "trend.csv", "--html", "page.html"]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    for part in [
+        "decorrelation time",
+        "linear trend",
+        "remove the trend first",
+        "verdict: warn",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let page = std::fs::read_to_string(at.join("page.html")).unwrap();
+    assert!(page.contains("</svg>") && page.contains("linear trend"));
+    assert!(!page.contains("NaN") && !page.contains("http"));
+    assert_eq!(entries(at), 3);
 }
