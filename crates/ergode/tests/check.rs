@@ -200,6 +200,9 @@ fn a_cycle_is_found_with_its_period_and_nothing_else() {
         "{:?}",
         report.findings[0]
     );
+    let many = sample(&simple(), 300.0, 0.1, 20, 1);
+    let report = check(&changed(&many, |t, x| x[0] += 0.5 * (0.3 * t).sin()));
+    assert_eq!(kinds(&report), ["cycle"]);
     // Faster than the bins of a long record.
     let data = sample(&simple(), 40_000.0, 0.1, 1, 5);
     let fast = |t: f64| 0.6 * (std::f64::consts::TAU * t / 1.7).sin();
@@ -216,6 +219,9 @@ fn measurement_noise_is_found_and_nothing_else() {
     println!("{:#?}", report.findings);
     assert_eq!(kinds(&report), ["noise"]);
     assert_eq!(report.usable_lags[0], 0.05);
+    let poisson = poisson(&simple(), 1, 20.0, 40_000, 3);
+    let uneven = check(&changed(&poisson, |_, x| x[0] += 0.4 * stream.normal()));
+    assert_eq!(kinds(&uneven), ["noise"], "{:#?}", uneven.findings);
     let loud = check(&changed(&data, |_, x| x[0] += 0.7 * stream.normal()));
     println!("{:#?}", loud.findings);
     assert_eq!(kinds(&loud), ["noise"]);
@@ -229,6 +235,16 @@ fn one_coordinate_of_a_rotation_is_not_markov_but_both_are() {
     let report = check(&columns(&data, &[0]));
     println!("{:#?}", report.findings);
     assert_eq!(kinds(&report), ["non-markov"]);
+    // Four dimensions, where products are not observed.
+    let four = ou(vec![
+        vec![0.5, 1.0, 0.0, 0.0],
+        vec![-1.0, 0.5, 0.0, 0.0],
+        vec![0.0, 0.0, 1.0, 0.0],
+        vec![0.0, 0.0, 0.0, 2.0],
+    ]);
+    let data = sample(&four, 2000.0, 0.05, 4, 3);
+    assert_eq!(kinds(&check(&data)), [""; 0]);
+    assert_eq!(kinds(&check(&columns(&data, &[0, 2, 3]))), ["non-markov"]);
 }
 
 #[test]
@@ -256,6 +272,10 @@ fn nonlinear_markov_data_are_not_called_otherwise() {
         );
         assert_eq!(kinds(&report), [""; 0], "{name}");
     }
+    // Log-normal: linear observables alone would not close.
+    let data = sample(&simple(), 2000.0, 0.05, 4, 3);
+    let skewed = check(&changed(&data, |_, x| x[0] = x[0].exp()));
+    assert_eq!(kinds(&skewed), [""; 0], "{:#?}", skewed.findings);
 }
 
 #[test]
@@ -355,4 +375,58 @@ fn the_report_is_the_json_of_the_contract() {
     assert!(bad.is_err());
     let config: CheckConfig = serde_json::from_str(r#"{"markov_z": 4.0}"#).unwrap();
     assert_eq!(config.noise_z, CheckConfig::default().noise_z);
+}
+
+#[test]
+fn odd_sampling_and_odd_scales_do_not_disturb() {
+    // Five days of seven.
+    let data = sample(&simple(), 3000.0, 0.3, 1, 5);
+    let kept: Vec<usize> = (0..10_000).filter(|i| i % 7 < 5).collect();
+    let values = rows(&data, 0).select(Axis(0), &kept);
+    let times: Vec<f64> = kept.iter().map(|i| *i as f64 * 0.3).collect();
+    let weekdays = Ensemble::new(vec![Trajectory::new(values, Times::Uneven(times.into()))]);
+    let report = check(&weekdays.unwrap());
+    assert_eq!(kinds(&report), [""; 0], "{:#?}", report.findings);
+    // Bursts with long silence between them: most lags have no pairs.
+    let (system, mut stream) = (simple(), Stream::new(9, Purpose::Transition, 0));
+    let (mut values, mut times, mut t, mut x) = (Vec::new(), Vec::new(), 0.0, vec![0.0]);
+    for i in 0..20_000 {
+        values.push(x[0]);
+        times.push(t);
+        let wait = if i % 10 == 9 { 5.0 } else { 0.01 };
+        t += wait;
+        system.exact_transition(wait).unwrap()(&mut stream, &mut x);
+    }
+    let values = Array2::from_shape_vec((20_000, 1), values).unwrap();
+    let bursts = Ensemble::new(vec![Trajectory::new(values, Times::Uneven(times.into()))]);
+    let report = check(&bursts.unwrap());
+    assert_eq!(kinds(&report), [""; 0], "{:#?}", report.findings);
+    let far = sample(&simple(), 1000.0, 0.05, 4, 3);
+    let report = check(&changed(&far, |_, x| x[0] = 1e9 + 1e-3 * x[0]));
+    assert_eq!(kinds(&report), [""; 0], "{:#?}", report.findings);
+}
+
+#[test]
+fn a_random_walk_fails_and_short_trajectories_warn() {
+    let mut sum = 0.0;
+    let walk = changed(&sample(&simple(), 1000.0, 0.05, 1, 3), |_, x| {
+        sum += x[0];
+        x[0] = sum;
+    });
+    let report = check(&walk);
+    assert_eq!(report.verdict, Verdict::Fail);
+    assert!(kinds(&report).contains(&"short-record"));
+    let brief = check(&sample(&simple(), 1.0, 0.1, 2000, 1));
+    assert_eq!(kinds(&brief), ["short-record"]);
+    assert_eq!(brief.verdict, Verdict::Warn);
+    assert_eq!(brief.coordinates[0].decorrelation_time, None);
+}
+
+#[test]
+fn a_check_can_be_stopped() {
+    let control = Control::new();
+    control.stop();
+    let data = sample(&simple(), 600.0, 0.1, 1, 2);
+    let error = check_ensemble(&data, &CheckConfig::default(), &control).unwrap_err();
+    assert!(error.is_interrupted());
 }

@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use super::CheckConfig;
 use super::record::Record;
-use super::report::{Finding, Severity};
+use super::report::{Finding, Severity, digits};
 use super::series::Series;
 
 /// Fewest periods in the record.
@@ -65,10 +65,10 @@ pub(super) fn find(
                 Severity::Warn
             },
             format!(
-                "coordinate '{}' has a cycle of period {:.4} with an amplitude of {size:.2} of its \
+                "coordinate '{}' has a cycle of period {} with an amplitude of {size:.2} of its \
                  standard deviation",
                 record.ensemble.names()[line.coordinate],
-                1.0 / line.frequency,
+                digits(1.0 / line.frequency),
             ),
             if small {
                 "small enough to be left alone"

@@ -5,7 +5,7 @@ use ndarray::{Array2, s};
 use super::CheckConfig;
 use super::cells::normal_score;
 use super::record::Record;
-use super::report::{Finding, Severity};
+use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::error::Result;
 use crate::lagged::PairSums;
@@ -14,6 +14,9 @@ use crate::observable::FunctionList;
 
 /// Effective samples for each observable.
 const SAMPLES_PER_OBSERVABLE: f64 = 40.0;
+/// Dimensions up to which products of different coordinates are observed, and powers at all.
+const FEW: usize = 3;
+const MANY: usize = 12;
 /// Samples kept up to the shortest lag of the test; the data are thinned to these.
 const RESOLUTION: f64 = 8.0;
 /// Lags of the test, as fractions of the decorrelation time.
@@ -34,7 +37,8 @@ pub(super) struct Setting<'a> {
 /// Test C(t₀ + 2t) = C(t₀ + t) C(t₀)⁻¹ C(t₀ + t), C the covariance of the observables.
 ///
 /// It holds for a Markov process whose observables span an invariant space; the monomials (up to
-/// degree 5, 4, 3 in one, two, three dimensions) do so nearly, and only the violation between the
+/// degree 5, 4, 3 in one, two, three dimensions; powers up to 3 of single coordinates up to twelve
+/// dimensions; coordinates alone beyond) do so nearly, and only the violation between the
 /// coordinates themselves is judged. t₀ = 0, or the first lag where there is white measurement noise,
 /// which spoils C(0) alone.
 pub(super) fn test(
@@ -82,7 +86,7 @@ pub(super) fn test(
     })?;
     let errors = outcome.errors();
     let nu = (outcome.deviations.nrows() - 1) as f64;
-    let size = config.markov_size * if dim > 3 { 2.0 } else { 1.0 };
+    let size = config.markov_size * if dim > FEW { 2.0 } else { 1.0 };
     let worst = (0..outcome.values.len())
         .filter(|&k| outcome.values[k].abs() > size)
         .map(|k| (normal_score(outcome.values[k] / errors[k], nu).abs(), k))
@@ -99,15 +103,20 @@ pub(super) fn test(
             "non-markov",
             Severity::Warn,
             format!(
-                "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {:.4} \
-                 misses its prediction from lag {:.4} by {:.0} % of the variance (z = {z:.1})",
+                "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {} \
+                 misses its prediction from lag {} by {:.0} % of the variance (z = {z:.1})",
                 name(pair / dim),
                 name(pair % dim),
-                (first + 2 * step) as f64 * unit,
-                (first + step) as f64 * unit,
+                digits((first + 2 * step) as f64 * unit),
+                digits((first + step) as f64 * unit),
                 100.0 * outcome.values[k].abs(),
             ),
-            "add one delay (delay embedding) or observe more coordinates",
+            if dim > FEW {
+                "add one delay (delay embedding) or observe more coordinates; strongly nonlinear \
+                 coupling between many coordinates can look alike"
+            } else {
+                "add one delay (delay embedding) or observe more coordinates"
+            },
         ));
     }
     Ok(())
@@ -149,12 +158,17 @@ fn exponents(dim: usize, effective: f64) -> Vec<Vec<usize>> {
         0 => return Vec::new(),
         1 => 5,
         2 => 4,
-        3 => 3,
+        3..=MANY => 3,
         _ => 1,
     };
     let mut all: Vec<Vec<usize>> = Vec::new();
     for degree in 1..=highest {
-        let next = of_degree(dim, degree);
+        let next = if dim <= FEW {
+            of_degree(dim, degree)
+        } else {
+            let pure = |j| (0..dim).map(|i| if i == j { degree } else { 0 }).collect();
+            (0..dim).map(pure).collect()
+        };
         if ((all.len() + next.len()) as f64) * SAMPLES_PER_OBSERVABLE > effective {
             break;
         }

@@ -21,6 +21,7 @@ use crate::error::Result;
 pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
 use record::Record;
+use report::digits;
 pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
 
 /// Samples below which nothing is tested.
@@ -210,11 +211,11 @@ fn scales_of_time(
             integrated.map_or(0.0, |tau| (record.total_time() / (2.0 * tau)).min(samples));
         entry.usable_lag = curve.usable_lag(config.decorrelation_threshold);
         entry.autocorrelation = points(curve);
-        report
-            .findings
-            .extend(length(record, curve, &entry.name, time, config));
         times.push(time);
     }
+    report
+        .findings
+        .extend(length(record, &correlations.curves, config));
     report.findings.extend(sampling(record, &times, config));
     times
 }
@@ -225,53 +226,59 @@ fn points(curve: &Curve) -> Vec<[f64; 3]> {
         .collect()
 }
 
-/// Is the record long enough for this coordinate?
-fn length(
-    record: &Record,
-    curve: &Curve,
-    name: &str,
-    time: Option<f64>,
-    config: &CheckConfig,
-) -> Option<Finding> {
-    let advice = "collect a longer record or more trajectories";
-    let Some(time) = time else {
-        let few = (record.ensemble.len() as f64) < config.short_fail;
-        return Some(Finding::new(
-            "short-record",
-            if few { Severity::Fail } else { Severity::Warn },
-            format!(
-                "the autocorrelation of '{name}' does not fall below {} within the reachable lags, \
-                 up to {:.4}",
-                config.decorrelation_threshold,
-                curve.lags.last().copied().unwrap_or(0.0)
-            ),
-            advice,
-        ));
+/// Is the record long enough for the slowest coordinate?
+///
+/// Counted are N Δ / d, with d the decorrelation time or, where that is less, the time at which an
+/// exponential of the same integral crosses the threshold, τ_int ln(1/threshold): the noisy tail of a
+/// curve may cross late. A curve that never crosses has d beyond its last lag.
+fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Finding> {
+    let threshold = config.decorrelation_threshold;
+    let time = |curve: &Curve| match curve.decorrelation_time(threshold) {
+        Some(d) => {
+            let exponential = curve
+                .integrated_time()
+                .map(|(tau, _)| -tau * threshold.ln());
+            d.min(exponential.unwrap_or(d))
+        }
+        None => curve.lags.last().copied().unwrap_or(record.interval),
     };
-    // The tail of a noisy curve may cross the threshold late; an exponential of the same integral
-    // crosses it at τ_int ln(1/threshold).
-    let exponential = curve
-        .integrated_time()
-        .map_or(time, |(tau, _)| -tau * config.decorrelation_threshold.ln());
-    let time = time.min(exponential);
+    let (slowest, time) = curves
+        .iter()
+        .map(time)
+        .enumerate()
+        .max_by(|a, b| a.1.total_cmp(&b.1))?;
     let many = record.total_time() / time;
-    if many >= config.short_warn {
+    let crosses = curves[slowest].decorrelation_time(threshold).is_some();
+    if crosses && many >= config.short_warn {
         return None;
     }
-    let severity = if many < config.short_fail {
-        Severity::Fail
-    } else {
-        Severity::Warn
-    };
+    let name = &record.ensemble.names()[slowest];
     Some(Finding::new(
         "short-record",
-        severity,
-        format!(
-            "the data hold only {many:.0} decorrelation times of '{name}', {time:.4} each; \
-             {:.0} are advisable",
-            config.short_warn
-        ),
-        advice,
+        if many < config.short_fail {
+            Severity::Fail
+        } else {
+            Severity::Warn
+        },
+        if crosses {
+            format!(
+                "the data hold only {many:.0} decorrelation times of the slowest coordinate \
+                 '{name}', {} each; {:.0} are advisable",
+                digits(time),
+                config.short_warn
+            )
+        } else {
+            format!(
+                "the autocorrelation of '{name}' does not fall below {threshold} within the \
+                 reachable lags, up to {}: the data hold at most {many:.0} decorrelation times",
+                digits(time)
+            )
+        },
+        if crosses {
+            "collect a longer record or more trajectories"
+        } else {
+            "collect longer trajectories, with fewer gaps: lags do not reach across these"
+        },
     ))
 }
 
@@ -301,9 +308,9 @@ fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Opt
         "coarse-sampling",
         severity,
         format!(
-            "the sampling interval {:.4} is {ratio:.2} of the fastest decorrelation time, {time:.4} \
-             of '{}'",
-            record.interval,
+            "the sampling interval {} is {ratio:.2} of the fastest decorrelation time, {} of '{}'",
+            digits(record.interval),
+            digits(time),
             record.ensemble.names()[k]
         ),
         advice,
@@ -321,7 +328,7 @@ fn usable_lags(report: &mut CheckReport, first: f64) {
     report.findings.push(Finding::new(
         "usable-lags",
         Severity::Info,
-        format!("lags from {first:.4} to {last:.4} are usable"),
+        format!("lags from {} to {} are usable", digits(first), digits(last)),
         "choose the lags of a fit in this range",
     ));
 }

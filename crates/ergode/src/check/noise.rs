@@ -1,6 +1,6 @@
 //! Measurement noise: the jump of the autocovariance at lag 0.
 
-use ndarray::{Array2, s};
+use ndarray::Array2;
 
 use super::CheckConfig;
 use super::cells::normal_score;
@@ -18,7 +18,7 @@ const FIT: std::ops::RangeInclusive<usize> = 4..=12;
 ///
 /// The jump is C(0) minus the value at 0 of the cubic fitted to C at the lags 1..k. Its error is
 /// that of the jackknife, and beside it the error of the extrapolation: the difference between the
-/// cubic and the quadratic.
+/// cubic and the quadratic, less what sampling errors alone make of it.
 pub(super) fn find(
     record: &Record,
     correlations: &Correlations,
@@ -71,19 +71,23 @@ impl Jump {
             .clamp(*FIT.start(), *FIT.end())
             .min(lags.len() - 1);
         let dim = record.dim();
-        let mut weights = Array2::zeros((2, lags.len() * dim));
+        // The jumps against the cubic and against the quadratic, and their difference.
+        let mut weights = Array2::zeros((3, lags.len() * dim));
         for (row, degree) in [3, 2].into_iter().enumerate() {
             weights[[row, j]] = 1.0;
             for (l, w) in at_zero(&lags[1..=k], degree).into_iter().enumerate() {
                 weights[[row, (l + 1) * dim + j]] = -w;
             }
         }
+        let difference = &weights.row(0) - &weights.row(1);
+        weights.row_mut(2).assign(&difference);
         let zero = correlations.short.values[j];
-        let jumps = correlations.short.linear(weights.slice(s![.., ..]));
+        let jumps = correlations.short.linear(weights.view());
+        let (values, errors) = (&jumps.values / zero, jumps.errors() / zero);
         Some(Self {
-            fraction: jumps.values[0] / zero,
-            error: jumps.errors()[0] / zero,
-            extrapolation: (jumps.values[0] - jumps.values[1]).abs() / zero,
+            fraction: values[0],
+            error: errors[0],
+            extrapolation: (values[2].powi(2) - errors[2].powi(2)).max(0.0).sqrt(),
             blocks: jumps.deviations.nrows(),
         })
     }

@@ -40,6 +40,19 @@ pub struct Finding {
     pub advice: String,
 }
 
+/// A number as messages show it: four significant digits.
+pub(super) fn digits(value: f64) -> String {
+    let magnitude = value.abs().log10().floor();
+    if value == 0.0 || !(-3.0..6.0).contains(&magnitude) {
+        return if value == 0.0 {
+            "0".into()
+        } else {
+            format!("{value:.3e}")
+        };
+    }
+    format!("{value:.0$}", (3.0 - magnitude).max(0.0) as usize)
+}
+
 impl Finding {
     pub(super) fn new(
         kind: &str,
