@@ -196,9 +196,72 @@ svg text{font-size:13px;fill:currentColor}.axis{stroke:currentColor;opacity:.35}
 .band{fill:#1971c2;opacity:.25}.curve{fill:none;stroke:#1971c2;stroke-width:2}\
 .mark{stroke:#d9480f;stroke-width:1.5;stroke-dasharray:5 4}";
 
+/// The frame of a figure: lags from 0 to `last`, values from `low` to `high`.
+struct Frame {
+    last: f64,
+    low: f64,
+    high: f64,
+}
+
+impl Frame {
+    const WIDTH: f64 = 720.0;
+    const HEIGHT: f64 = 300.0;
+    const LEFT: f64 = 56.0;
+    const RIGHT: f64 = Self::WIDTH - 24.0;
+    const BOTTOM: f64 = Self::HEIGHT - 40.0;
+
+    fn x(&self, t: f64) -> f64 {
+        Self::LEFT + (Self::RIGHT - Self::LEFT) * t / self.last
+    }
+
+    fn y(&self, r: f64) -> f64 {
+        10.0 + (Self::BOTTOM - 10.0) * (self.high - r) / (self.high - self.low)
+    }
+
+    /// Grid lines with their numbers, and the name of the horizontal axis.
+    fn axes(&self) -> String {
+        let mut svg = String::new();
+        for r in [0.0, 0.5, 1.0] {
+            let _ = write!(
+                svg,
+                "<line class=axis x1={0} x2={1} y1={2:.1} y2={2:.1} />\
+                 <text x={3:.1} y={4:.1} text-anchor=end>{r}</text>",
+                Self::LEFT,
+                Self::RIGHT,
+                self.y(r),
+                Self::LEFT - 8.0,
+                self.y(r) + 4.0
+            );
+        }
+        for k in 0..=4 {
+            let t = self.last * f64::from(k) / 4.0;
+            let _ = write!(
+                svg,
+                "<text x={:.1} y={:.1} text-anchor=middle>{}</text>",
+                self.x(t),
+                Self::HEIGHT - 18.0,
+                number(t)
+            );
+        }
+        let _ = write!(
+            svg,
+            "<text x={:.0} y={:.0} text-anchor=middle>lag</text>",
+            0.5 * (Self::LEFT + Self::RIGHT),
+            Self::HEIGHT - 2.0
+        );
+        svg
+    }
+
+    fn listed(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+        points.fold(String::new(), |mut text, (t, r)| {
+            let _ = write!(text, "{:.1},{:.1} ", self.x(t), self.y(r));
+            text
+        })
+    }
+}
+
 /// ρ with two standard errors, the threshold, and the decorrelation time.
 fn figure(coordinate: &CoordinateReport) -> String {
-    let (width, height, left, bottom) = (720.0, 300.0, 56.0, 40.0);
     let all = &coordinate.autocorrelation;
     let threshold = CheckConfig::default().decorrelation_threshold;
     let end = coordinate
@@ -206,68 +269,39 @@ fn figure(coordinate: &CoordinateReport) -> String {
         .map_or(f64::INFINITY, |d| 2.0 * d)
         .max(all[1][0]);
     let points: Vec<[f64; 3]> = all.iter().copied().filter(|p| p[0] <= end).collect();
-    let last = points.last().map_or(1.0, |p| p[0]);
-    let low = points
-        .iter()
-        .map(|p| p[1] - 2.0 * p[2])
-        .fold(-0.1, f64::min);
-    let high = points.iter().map(|p| p[1] + 2.0 * p[2]).fold(1.0, f64::max);
-    let x = |t: f64| left + (width - left - 24.0) * t / last;
-    let y = |r: f64| 10.0 + (height - bottom - 10.0) * (high - r) / (high - low);
-    let right = width - 24.0;
-    let mut svg = format!("<svg viewBox=\"0 0 {width} {height}\" role=img>");
-    for r in [0.0, 0.5, 1.0] {
-        let _ = write!(
-            svg,
-            "<line class=axis x1={left} x2={right} y1={0:.1} y2={0:.1} />\
-             <text x={1:.1} y={2:.1} text-anchor=end>{r}</text>",
-            y(r),
-            left - 8.0,
-            y(r) + 4.0
-        );
-    }
-    for k in 0..=4 {
-        let t = last * f64::from(k) / 4.0;
-        let _ = write!(
-            svg,
-            "<text x={:.1} y={:.1} text-anchor=middle>{}</text>",
-            x(t),
-            height - 18.0,
-            number(t)
-        );
-    }
-    let outline = points
-        .iter()
-        .map(|p| (p[0], p[1] + 2.0 * p[2]))
-        .chain(points.iter().rev().map(|p| (p[0], p[1] - 2.0 * p[2])));
-    let listed = |points: &mut dyn Iterator<Item = (f64, f64)>| {
-        points.fold(String::new(), |mut text, (t, r)| {
-            let _ = write!(text, "{:.1},{:.1} ", x(t), y(r));
-            text
-        })
+    let upper = || points.iter().map(|p| (p[0], p[1] + 2.0 * p[2]));
+    let lower = || points.iter().map(|p| (p[0], p[1] - 2.0 * p[2]));
+    let frame = Frame {
+        last: points.last().map_or(1.0, |p| p[0]),
+        low: lower().map(|p| p.1).fold(-0.1, f64::min),
+        high: upper().map(|p| p.1).fold(1.0, f64::max),
     };
+    let mut svg = format!(
+        "<svg viewBox=\"0 0 {} {}\" role=img>{}",
+        Frame::WIDTH,
+        Frame::HEIGHT,
+        frame.axes()
+    );
     let _ = write!(
         svg,
-        "<text x={:.0} y={:.0} text-anchor=middle>lag</text>\
-         <polygon class=band points=\"{}\"/><polyline class=curve points=\"{}\"/>\
-         <line class=mark x1={left} x2={right} y1={4:.1} y2={4:.1} />\
-         <text x={right} y={5:.1} text-anchor=end>{threshold}</text>",
-        0.5 * (left + width),
-        height - 2.0,
-        listed(&mut outline.into_iter()),
-        listed(&mut points.iter().map(|p| (p[0], p[1]))),
-        y(threshold),
-        y(threshold) - 5.0
+        "<polygon class=band points=\"{}\"/><polyline class=curve points=\"{}\"/>\
+         <line class=mark x1={2} x2={3} y1={4:.1} y2={4:.1} />\
+         <text x={3} y={5:.1} text-anchor=end>{threshold}</text>",
+        frame.listed(upper().chain(lower().rev())),
+        frame.listed(points.iter().map(|p| (p[0], p[1]))),
+        Frame::LEFT,
+        Frame::RIGHT,
+        frame.y(threshold),
+        frame.y(threshold) - 5.0
     );
     if let Some(d) = coordinate.decorrelation_time {
         let _ = write!(
             svg,
-            "<line class=mark x1={0:.1} x2={0:.1} y1={1:.1} y2={2:.1} />\
-             <text x={3:.1} y=24>decorrelation time {4}</text>",
-            x(d),
-            y(high),
-            y(low),
-            x(d) + 6.0,
+            "<line class=mark x1={0:.1} x2={0:.1} y1=10 y2={1} />\
+             <text x={2:.1} y=24>decorrelation time {3}</text>",
+            frame.x(d),
+            Frame::BOTTOM,
+            frame.x(d) + 6.0,
             number(d)
         );
     }

@@ -8,7 +8,7 @@ use super::record::Record;
 use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::error::Result;
-use crate::lagged::PairSums;
+use crate::lagged::{Jackknife, PairSums};
 use crate::linalg;
 use crate::observable::FunctionList;
 
@@ -84,42 +84,44 @@ pub(super) fn test(
             .flat_map(|places| violation(sums, *places, dim))
             .collect()
     })?;
+    let Some((z, k)) = worst(&outcome, dim, config) else {
+        return Ok(());
+    };
+    let name = |i: usize| &record.ensemble.names()[setting.coordinates[i]];
+    let (pair, step) = (k % (dim * dim), steps[k / (dim * dim)]);
+    findings.push(Finding::new(
+        "non-markov",
+        Severity::Warn,
+        format!(
+            "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {} \
+             misses its prediction from lag {} by {:.0} % of the variance (z = {z:.1})",
+            name(pair / dim),
+            name(pair % dim),
+            digits((first + 2 * step) as f64 * unit),
+            digits((first + step) as f64 * unit),
+            100.0 * outcome.values[k].abs(),
+        ),
+        if dim > FEW {
+            "add one delay (delay embedding) or observe more coordinates; strongly nonlinear \
+             coupling between many coordinates can look alike"
+        } else {
+            "add one delay (delay embedding) or observe more coordinates"
+        },
+    ));
+    Ok(())
+}
+
+/// The largest violation that is significant and of a size that counts: its z and its place.
+fn worst(outcome: &Jackknife, dim: usize, config: &CheckConfig) -> Option<(f64, usize)> {
     let errors = outcome.errors();
     let nu = (outcome.deviations.nrows() - 1) as f64;
     let size = config.markov_size * if dim > FEW { 2.0 } else { 1.0 };
-    let worst = (0..outcome.values.len())
-        .filter(|&k| outcome.values[k].abs() > size)
-        .map(|k| (normal_score(outcome.values[k] / errors[k], nu).abs(), k))
+    let violation = |k: usize| outcome.values[k].abs();
+    (0..outcome.values.len())
+        .filter(|&k| violation(k) > size)
+        .map(|k| (normal_score(violation(k) / errors[k], nu), k))
         .filter(|(z, _)| *z > config.markov_z)
-        .max_by(|a, b| {
-            outcome.values[a.1]
-                .abs()
-                .total_cmp(&outcome.values[b.1].abs())
-        });
-    if let Some((z, k)) = worst {
-        let name = |i: usize| &record.ensemble.names()[setting.coordinates[i]];
-        let (pair, step) = (k % (dim * dim), steps[k / (dim * dim)]);
-        findings.push(Finding::new(
-            "non-markov",
-            Severity::Warn,
-            format!(
-                "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {} \
-                 misses its prediction from lag {} by {:.0} % of the variance (z = {z:.1})",
-                name(pair / dim),
-                name(pair % dim),
-                digits((first + 2 * step) as f64 * unit),
-                digits((first + step) as f64 * unit),
-                100.0 * outcome.values[k].abs(),
-            ),
-            if dim > FEW {
-                "add one delay (delay embedding) or observe more coordinates; strongly nonlinear \
-                 coupling between many coordinates can look alike"
-            } else {
-                "add one delay (delay embedding) or observe more coordinates"
-            },
-        ));
-    }
-    Ok(())
+        .max_by(|a, b| violation(a.1).total_cmp(&violation(b.1)))
 }
 
 /// The lags t of the test in multiples of `unit`, 2t at most `limit`.

@@ -83,36 +83,9 @@ pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<F
         },
     );
     for j in 0..dim {
-        let mut reasons = Vec::new();
-        let mut large = false;
-        for (f, what, least) in [
-            (0, "mean", config.stationarity_size),
-            (1, "variance", 2.0 * config.stationarity_size),
-        ] {
-            if let Some(change) = cells.slope(j * functions + f, Regressor::Half)
-                && change.z.abs() > config.stationarity_z
-            {
-                large |= change.value.abs() > least;
-                let unit = if f == 0 {
-                    "standard deviation"
-                } else {
-                    "variance"
-                };
-                reasons.push(format!(
-                    "the {what} changes by {:+.2} of the {unit} (z = {:.1})",
-                    change.value, change.z
-                ));
-            }
-        }
+        let (mut reasons, mut large) = moments(&cells, j * functions, config);
         let (distance, pairs) = samples.kolmogorov_smirnov(j, cells.middle);
-        let effective = (0..DECILES)
-            .filter_map(|k| {
-                let f = j * functions + 2 + k;
-                let p = cells.mean(f);
-                let error = cells.slope(f, Regressor::Half)?.error;
-                Some(p * (1.0 - p) / (error * error))
-            })
-            .fold(pairs, f64::min);
+        let effective = effective_pairs(&cells, j * functions + 2).min(pairs);
         let probability = kolmogorov_tail(distance * effective.sqrt());
         if probability < config.distribution_probability {
             large |= distance > config.stationarity_size;
@@ -142,6 +115,44 @@ pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<F
             },
         ));
     }
+}
+
+/// Significant changes of the mean and the variance (functions `f` and `f + 1`) between the halves,
+/// in words, and whether one is large.
+fn moments(cells: &Cells, f: usize, config: &CheckConfig) -> (Vec<String>, bool) {
+    let (mut reasons, mut large) = (Vec::new(), false);
+    for (f, what, unit, least) in [
+        (f, "mean", "standard deviation", config.stationarity_size),
+        (
+            f + 1,
+            "variance",
+            "variance",
+            2.0 * config.stationarity_size,
+        ),
+    ] {
+        if let Some(change) = cells.slope(f, Regressor::Half)
+            && change.z.abs() > config.stationarity_z
+        {
+            large |= change.value.abs() > least;
+            reasons.push(format!(
+                "the {what} changes by {:+.2} of the {unit} (z = {:.1})",
+                change.value, change.z
+            ));
+        }
+    }
+    (reasons, large)
+}
+
+/// n_1 n_2 / (n_1 + n_2) of independent samples that would give the errors of the deciles: the
+/// smallest p (1 − p) / Var(p_2 − p_1), functions `f` onwards.
+fn effective_pairs(cells: &Cells, f: usize) -> f64 {
+    (f..f + DECILES)
+        .filter_map(|f| {
+            let p = cells.mean(f);
+            let error = cells.slope(f, Regressor::Half)?.error;
+            Some(p * (1.0 - p) / (error * error))
+        })
+        .fold(f64::INFINITY, f64::min)
 }
 
 fn stride(record: &Record, values: usize) -> usize {
