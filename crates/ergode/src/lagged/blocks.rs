@@ -51,14 +51,17 @@ impl Blocking {
             Blocking::PerTrajectory(parts) => parts.max(1),
         };
         let mut blocks = Vec::new();
-        for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
+        // Segments come in the order of their trajectories.
+        for segments in ensemble
+            .segments()
+            .chunk_by(|a, b| a.trajectory == b.trajectory)
+        {
+            let k = segments[0].trajectory;
+            let length = ensemble.trajectories()[k].len();
             for part in 0..parts {
-                let cut = |p: usize| trajectory.len() * p / parts;
-                let (low, high) = (cut(part), cut(part + 1));
-                let starts: Vec<_> = ensemble
-                    .segments()
+                let (low, high) = (length * part / parts, length * (part + 1) / parts);
+                let starts: Vec<_> = segments
                     .iter()
-                    .filter(|segment| segment.trajectory == k)
                     .filter_map(|segment| {
                         let rows = segment.rows.start.max(low)..segment.rows.end.min(high);
                         (!rows.is_empty()).then(|| (segment.rows.clone(), rows))
