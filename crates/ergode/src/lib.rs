@@ -9,34 +9,36 @@
 //! | x(t) | the record | [`Ensemble`], [`Trajectory`], [`Segment`] |
 //! | τ_int, N_eff, usable lags | what the record can tell | [`check_ensemble`], [`CheckReport`] |
 //! | φ_k(x) | observables | [`Library`]: [`Monomials`], [`Expressions`], [`SpinFamilies`] |
+//! | C_mn(τ), ⟨φ_m(x_t) B(x_0)⟩ | lagged statistics, per block | [`LagGrid`], [`accumulate_lagged`], [`LaggedSums`] |
+//! | Ċ_mn(τ), ∫ dτ | their derivative and integral | [`LocalPolynomial`], [`IntegralRule`] |
+//! | ŝ | estimated score | [`Score`], [`ClosedFormScore`] |
+//! | Φ, Φ̃_T | constant mobility, structure diagnostic | [`ConstantMobility`], [`Structure`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
-//! | s, M, ∇·M | score, mobility, its divergence | [`ExactFields`] |
+//! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
-//! | K_t, C_mn(t) | semigroup, lagged correlations | [`GalerkinReference`] |
+//! | K_t | semigroup without Monte Carlo | [`GalerkinReference`] |
 //!
-//! Simulate the paper's two-dimensional system, and compare a moment with the exact one:
+//! Simulate the paper's two-dimensional system and estimate Φ = ⟨M⟩ from its correlations:
 //!
 //! ```
-//! use ergode::{Affine2d, Affine2dReference, BurnIn, Control, System, generate};
+//! use ergode::{
+//!     Affine2d, BurnIn, Control, LagGrid, LaggedConfig, Monomials, PhiMethod, SymmetryClass, System,
+//!     accumulate_lagged, estimate_constant_mobility, generate,
+//! };
 //!
 //! let system = Affine2d::default();
 //! let mut protocol = system.protocol();
-//! protocol.simulate.time = 100.0;
-//! let data = generate(&system, &protocol, &Control::new())?.ensemble;
+//! protocol.simulate.time = 300.0;
+//! let control = Control::new();
+//! let data = generate(&system, &protocol, &control)?.ensemble;
 //! let data = data.burn_in(BurnIn::Fraction(0.1))?;
-//! assert_eq!((data.len(), data.dim(), data.names()[1].as_str()), (36, 2, "y"));
 //!
-//! let reference = Affine2dReference::solve(system, 160)?;
-//! let exact = reference.grid().semigroup(&system, 6)?;
-//! let (mut sum, mut x) = (0.0, [0.0; 2]);
-//! for segment in data.segments() {
-//!     for row in segment.rows.clone() {
-//!         data.trajectories()[segment.trajectory].row(row, &mut x);
-//!         sum += x[0] * x[0];
-//!     }
-//! }
-//! let mean = sum / data.samples() as f64;
-//! assert!((mean / exact.mean(|x| x[0] * x[0]) - 1.0).abs() < 0.2);
+//! let x = Monomials::coordinates(data.names())?;
+//! let grid = LagGrid::for_ensemble(&data, &[0.0, 0.02, 0.04, 0.06])?;
+//! let sums = accumulate_lagged(&data, &x, &x, &grid, &LaggedConfig::default(), &control)?;
+//! let phi = estimate_constant_mobility(&sums, &PhiMethod::Quadratic, SymmetryClass::None)?;
+//! // The exact Φ is [[0.197, 0.186], [-0.076, 0.159]].
+//! assert!((phi.value[[0, 1]] - 0.186).abs() < 5.0 * phi.error[[0, 1]]);
 //! # Ok::<(), ergode::Error>(())
 //! ```
 
