@@ -10,7 +10,7 @@ use ergode::{
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use rand_distr::StandardNormal;
 
-/// Nanoseconds per trajectory-step of the library, best of five, on one thread.
+/// Nanoseconds per trajectory-step of the library, the best of many runs, on one thread.
 fn lanes_ns(system: &dyn System, steps: usize, save: usize) -> f64 {
     let dt = system.protocol().simulate.dt;
     let config = SimulateConfig {
@@ -23,15 +23,15 @@ fn lanes_ns(system: &dyn System, steps: usize, save: usize) -> f64 {
         burn_in: 0.0,
     };
     let draw = |stream: &mut Stream, x: &mut [f64]| system.draw_initial(stream, x);
-    best_of_five(|| {
+    best_of_many(|| {
         simulate_ensemble(system, &Initial::Drawn(&draw), &config, &Control::new())
             .expect("the system is stable");
     }) / (steps * config.trajectories) as f64
 }
 
-/// Nanoseconds of the fastest of five runs.
-fn best_of_five(mut run: impl FnMut()) -> f64 {
-    (0..5)
+/// Nanoseconds of the fastest of eleven runs, enough to see the machine undisturbed.
+fn best_of_many(mut run: impl FnMut()) -> f64 {
+    (0..11)
         .map(|_| {
             let start = Instant::now();
             run();
@@ -103,11 +103,11 @@ fn main() {
     rayon_one_thread();
     let (affine_steps, spin_steps) = (400_000, 60_000);
     let affine = lanes_ns(&Affine2d::default(), affine_steps, 10);
-    let affine_scalar = best_of_five(|| {
+    let affine_scalar = best_of_many(|| {
         black_box(scalar_affine(black_box(5 * affine_steps)));
     }) / (5 * affine_steps) as f64;
     let spin = lanes_ns(&SoftSpin::default(), spin_steps, 60) / 12.0;
-    let spin_scalar = best_of_five(|| {
+    let spin_scalar = best_of_many(|| {
         black_box(scalar_spin(black_box(5 * spin_steps)));
     }) / (60 * spin_steps) as f64;
     if std::env::args().any(|argument| argument == "--json") {

@@ -185,6 +185,9 @@ struct Tile {
     failures: Vec<Failure>,
 }
 
+/// Samples are collected in about this many bytes before they are copied out.
+const STAGE: usize = 32 * 1024;
+
 /// Normal numbers are drawn in blocks of about this many bytes, to stay in the L2 cache.
 const NORMAL_BLOCK: usize = 64 * 1024;
 
@@ -249,10 +252,18 @@ impl<'a> Run<'a> {
             .zip(parts)
             .try_for_each(|(tile, mut part)| {
                 let arch = Arch::new();
-                for sample in 0..part.len_of(Axis(1)) {
-                    let steps = if tile.sample == 0 { burn } else { save };
-                    tile.advance(arch, sde, config, steps, control)?;
-                    tile.deliver(config, part.slice_mut(s![.., sample, ..]));
+                // Trajectories lie far apart in `part`: samples go there in runs, not one by one.
+                let row = tile.used * sde.dim() * size_of::<f64>();
+                let run = (STAGE / row).clamp(1, 64);
+                let mut stage = Array3::zeros((tile.used, run, sde.dim()));
+                for mut part in part.axis_chunks_iter_mut(Axis(1), run) {
+                    let length = part.len_of(Axis(1));
+                    for sample in 0..length {
+                        let steps = if tile.sample == 0 { burn } else { save };
+                        tile.advance(arch, sde, config, steps, control)?;
+                        tile.deliver(config, stage.slice_mut(s![.., sample, ..]));
+                    }
+                    part.assign(&stage.slice(s![.., ..length, ..]));
                 }
                 Ok(())
             })
