@@ -3,11 +3,11 @@
 use ergode::{
     Affine2d, CheckConfig, CheckReport, Control, CoxIngersollRoss, DoubleWell, Ensemble,
     OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Severity, Stream, System, Times,
-    Trajectory, Verdict, check_ensemble, generate,
+    Trajectory, Verdict, check_ensemble,
 };
 use ndarray::{Array2, Axis, concatenate};
 
-use crate::support::{Z_BOUND, rows};
+use crate::support::{Z_BOUND, rows, sample};
 
 fn check(ensemble: &Ensemble) -> CheckReport {
     check_ensemble(ensemble, &CheckConfig::default(), &Control::new()).unwrap()
@@ -42,23 +42,6 @@ fn ou(drift: Vec<Vec<f64>>) -> OrnsteinUhlenbeck {
 /// dx = −x dt + √2 dW: variance 1, ρ(t) = e^{−t}, τ_int = 1, decorrelation time ln 20.
 fn simple() -> OrnsteinUhlenbeck {
     ou(vec![vec![1.0]])
-}
-
-fn sample(
-    system: &dyn System,
-    time: f64,
-    interval: f64,
-    trajectories: usize,
-    seed: u64,
-) -> Ensemble {
-    let mut protocol = system.protocol();
-    protocol.simulate.time = time;
-    protocol.simulate.save_every = interval;
-    protocol.simulate.trajectories = trajectories;
-    protocol.simulate.seed = seed;
-    generate(system, &protocol, &Control::new())
-        .unwrap()
-        .ensemble
 }
 
 /// The ensemble with `change(time, row)` applied to every row.

@@ -3,13 +3,12 @@
 use ergode::{
     Affine2d, Affine2dReference, Blocking, BurnIn, Control, CoxIngersollRoss, Ensemble,
     ExactFields, FunctionList, Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums,
-    LocalPolynomial, Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol, Purpose,
-    Stream, Subsample, System, Times, Trajectory, accumulate_lagged, choose_bandwidth, generate,
-    relaxation_rates,
+    LocalPolynomial, Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Stream,
+    Subsample, System, Times, Trajectory, accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
 use ndarray::{Array1, Array2};
 
-use crate::support::Z_BOUND;
+use crate::support::{Z_BOUND, sample};
 
 fn accumulate(
     ensemble: &Ensemble,
@@ -38,23 +37,6 @@ fn powers(dim: usize) -> impl Functions {
 
 fn ou() -> OrnsteinUhlenbeck {
     OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
-}
-
-fn sample(
-    system: &dyn System,
-    time: f64,
-    interval: f64,
-    trajectories: usize,
-    seed: u64,
-) -> Ensemble {
-    let mut protocol: Protocol = system.protocol();
-    protocol.simulate.time = time;
-    protocol.simulate.save_every = interval;
-    protocol.simulate.trajectories = trajectories;
-    protocol.simulate.seed = seed;
-    generate(system, &protocol, &Control::new())
-        .unwrap()
-        .ensemble
 }
 
 /// The Ornstein-Uhlenbeck process observed at the times of a Poisson process.

@@ -7,16 +7,11 @@ use ergode::{
     Standardiser, Subsample, System, fit_potential_score, fit_score, generate,
 };
 
-use crate::support::Z_BOUND;
+use crate::support::{Z_BOUND, sample};
 
-fn sample(system: &dyn System, time: f64, trajectories: usize, seed: u64) -> Ensemble {
-    let mut protocol = system.protocol();
-    protocol.simulate.time = time;
-    protocol.simulate.trajectories = trajectories;
-    protocol.simulate.seed = seed;
-    generate(system, &protocol, &Control::new())
-        .unwrap()
-        .ensemble
+/// The interval at which a system is saved by default.
+fn interval(system: &dyn System) -> f64 {
+    system.protocol().simulate.save_every
 }
 
 /// Relative L2(p_ss) error over every 37th sample.
@@ -56,7 +51,7 @@ fn ou() -> OrnsteinUhlenbeck {
 
 #[test]
 fn the_degree_stops_where_the_truth_is() {
-    let data = sample(&ou(), 4000.0, 64, 1);
+    let data = sample(&ou(), 4000.0, interval(&ou()), 64, 1);
     let score = fit(&data, &[2, 4, 6], 10);
     let error = relative_error(&data, &score, &ou());
     println!("ou: {error:.4}, trials {:?}", score.trials());
@@ -68,7 +63,7 @@ fn the_degree_stops_where_the_truth_is() {
     assert_eq!(used, 5, "a quadratic potential in two dimensions");
 
     let well = DoubleWell::default();
-    let data = sample(&well, 2000.0, 64, 2);
+    let data = sample(&well, 2000.0, interval(&well), 64, 2);
     let score = fit(&data, &[2, 4, 6, 8], 4);
     let error = relative_error(&data, &score, &well);
     println!("double well: {error:.4}, trials {:?}", score.trials());
@@ -84,7 +79,7 @@ fn cir_is_recovered_with_a_logarithm() {
         gamma: 0.25,
         ..CoxIngersollRoss::default()
     };
-    let data = sample(&cir, 4000.0, 64, 3);
+    let data = sample(&cir, 4000.0, interval(&cir), 64, 3);
     let library = Expressions::parse(&["log(x)", "x"], data.names(), &[]).unwrap();
     let standardiser = Standardiser::new(vec![0.0], vec![1.0]).unwrap();
     let config = ClosedFormConfig::default();
@@ -113,7 +108,7 @@ fn coefficient_errors_have_their_coverage() {
     let (mut inside, mut total) = ([0.0; 2], 0.0);
     for seed in 0..150 {
         // One coordinate of the process: its law is Gaussian, s = −x/σ².
-        let data = sample(&ou(), 40.0, 24, 500 + seed);
+        let data = sample(&ou(), 40.0, interval(&ou()), 24, 500 + seed);
         let one = Ensemble::new(
             data.trajectories()
                 .iter()
@@ -153,7 +148,7 @@ fn coefficient_errors_have_their_coverage() {
 #[test]
 fn affine_score_within_a_few_percent_and_confining_outside() {
     let system = Affine2d::default();
-    let data = sample(&system, 3000.0, 36, 0)
+    let data = sample(&system, 3000.0, interval(&system), 36, 0)
         .burn_in(BurnIn::Fraction(0.1))
         .unwrap();
     let reference = Affine2dReference::solve(system, 320).unwrap();

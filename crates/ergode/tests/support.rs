@@ -1,6 +1,6 @@
 //! Statistics shared by the tests: every Monte Carlo assertion is a z-score.
 
-use ergode::{Control, Ensemble, Initial, Scheme, Sde, SimulateConfig, Stream, Values};
+use ergode::{Control, Ensemble, Initial, Scheme, Sde, SimulateConfig, Stream, System, Values};
 use ndarray::Array2;
 
 /// A mean over independent blocks, with its standard error.
@@ -59,6 +59,24 @@ pub(crate) fn rows(ensemble: &Ensemble, k: usize) -> ndarray::ArrayView2<'_, f64
         Values::F64(values) => values.view(),
         Values::F32(_) => panic!("simulations are double precision"),
     }
+}
+
+/// Reference data of a system by its own protocol, at this length and interval.
+pub(crate) fn sample(
+    system: &dyn System,
+    time: f64,
+    interval: f64,
+    trajectories: usize,
+    seed: u64,
+) -> Ensemble {
+    let mut protocol = system.protocol();
+    protocol.simulate.time = time;
+    protocol.simulate.save_every = interval;
+    protocol.simulate.trajectories = trajectories;
+    protocol.simulate.seed = seed;
+    ergode::generate(system, &protocol, &Control::new())
+        .unwrap()
+        .ensemble
 }
 
 /// Independent trajectories from `draw`, sampled at 0 and after `time`: (first, last) states.
