@@ -331,6 +331,13 @@ fn structure_of_two_uncoupled_pairs_is_block_diagonal() {
             .fold(0.0, f64::max);
         assert!(z < Z_BOUND, "{z}");
     }
+    // The twin: the transposed mobility.
+    let transposed = (&structure.combined - &exact.t())
+        .iter()
+        .zip(&structure.error)
+        .map(|(d, e)| (d / e).abs())
+        .fold(0.0, f64::max);
+    assert!(transposed > 2.0 * Z_BOUND, "{transposed}");
     let support = structure.support(0.1);
     for ((i, j), seen) in support.indexed_iter() {
         let real = exact[[i, j]].abs() > 0.15;
