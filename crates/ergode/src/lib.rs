@@ -11,7 +11,7 @@
 //! | φ_k(x) | observables | [`Library`]: [`Monomials`], [`Expressions`], [`SpinFamilies`] |
 //! | C_mn(τ), ⟨φ_m(x_t) B(x_0)⟩ | lagged statistics, per block | [`LagGrid`], [`accumulate_lagged`], [`LaggedSums`] |
 //! | Ċ_mn(τ), ∫ dτ | their derivative and integral | [`LocalPolynomial`], [`IntegralRule`] |
-//! | ŝ | estimated score | [`Score`], [`ClosedFormScore`] |
+//! | ŝ | estimated score | [`Score`], [`ClosedFormScore`], [`ExactScore`] |
 //! | Φ, Φ̃_T | constant mobility, structure diagnostic | [`ConstantMobility`], [`Structure`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
@@ -77,8 +77,8 @@ pub use observable::{
     Monomials, RadialBasis, SpinFamilies,
 };
 pub use score::{
-    ClosedFormConfig, ClosedFormScore, CoordinatesAndScore, DegreeTrial, Score, ScoreSums,
-    accumulate_score, fit_potential_score, fit_score,
+    ClosedFormConfig, ClosedFormScore, CoordinatesAndScore, DegreeTrial, ExactScore, Score,
+    ScoreSums, accumulate_score, fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

@@ -3,8 +3,8 @@
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-use super::Score;
 use super::sums::{BlockSums, ScoreSums, accumulate_score};
+use super::{Score, tile_width};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
@@ -99,15 +99,21 @@ impl Score for ClosedFormScore {
     }
 
     fn score(&self, x: &[f64], out: &mut [f64]) {
-        let dim = x.len();
-        let (z, inside) = self.place(x);
+        let (dim, n) = (self.dim(), tile_width(self, x, out));
         let mut gradients = vec![0.0; self.coefficients.len() * dim];
-        self.library.gradients(&inside, &mut gradients);
-        for (i, out) in out.iter_mut().enumerate() {
-            let fitted: f64 = (0..self.coefficients.len())
-                .map(|k| self.coefficients[k] * gradients[k * dim + i])
-                .sum();
-            *out = (fitted - (z[i] - inside[i])) / self.standardiser.scale[i];
+        let mut state = vec![0.0; dim];
+        for s in 0..n {
+            for (i, value) in state.iter_mut().enumerate() {
+                *value = x[i * n + s];
+            }
+            let (z, inside) = self.place(&state);
+            self.library.gradients(&inside, &mut gradients);
+            for i in 0..dim {
+                let fitted: f64 = (0..self.coefficients.len())
+                    .map(|k| self.coefficients[k] * gradients[k * dim + i])
+                    .sum();
+                out[i * n + s] = (fitted - (z[i] - inside[i])) / self.standardiser.scale[i];
+            }
         }
     }
 

@@ -9,24 +9,77 @@ pub use closed_form::{
 pub use sums::{ScoreSums, accumulate_score};
 
 use crate::observable::Functions;
+use crate::systems::ExactFields;
 
-/// A score function. Coordinates are raw; whatever normalisation a score uses is its own affair.
+/// A score function s = ∇ ln p of D coordinates.
+///
+/// Coordinates are raw; whatever normalisation a score uses is its own affair. The primitive works
+/// on tiles of n states, coordinate-major, (D, n), as [`Functions`] do; one state is n = 1. Slices of
+/// the wrong length are a fault of the caller, and panic.
 pub trait Score: Sync {
     /// Number of coordinates D.
     fn dim(&self) -> usize;
-    /// s at one state.
+    /// s on a tile: `x` and `out` are (D, n).
     fn score(&self, x: &[f64], out: &mut [f64]);
     /// ∂_j s_i at one state, row-major; false where it is not known.
     fn jacobian(&self, x: &[f64], out: &mut [f64]) -> bool {
         let _ = (x, out);
         false
     }
-    /// ∇·s at one state, where the Jacobian is known.
-    fn divergence(&self, x: &[f64]) -> Option<f64> {
-        let dim = self.dim();
-        let mut jacobian = vec![0.0; dim * dim];
-        self.jacobian(x, &mut jacobian)
-            .then(|| (0..dim).map(|i| jacobian[i * dim + i]).sum())
+    /// ∇·s on a tile: `x` is (D, n) and `out` is (n); false where it is not known.
+    fn divergence(&self, x: &[f64], out: &mut [f64]) -> bool {
+        let (dim, n) = (self.dim(), out.len());
+        assert_eq!(x.len(), dim * n, "a tile is (dim, n)");
+        let (mut state, mut jacobian) = (vec![0.0; dim], vec![0.0; dim * dim]);
+        for (s, out) in out.iter_mut().enumerate() {
+            for (i, value) in state.iter_mut().enumerate() {
+                *value = x[i * n + s];
+            }
+            if !self.jacobian(&state, &mut jacobian) {
+                return false;
+            }
+            *out = jacobian.iter().step_by(dim + 1).sum();
+        }
+        true
+    }
+}
+
+/// The number n of states in a tile, with the lengths checked.
+fn tile_width(score: &dyn Score, x: &[f64], out: &[f64]) -> usize {
+    assert!(x.len().is_multiple_of(score.dim()), "a tile is (dim, n)");
+    assert_eq!(out.len(), x.len(), "scores are (dim, n)");
+    x.len() / score.dim()
+}
+
+/// The exact score of a reference system.
+pub struct ExactScore<'a> {
+    dim: usize,
+    fields: &'a dyn ExactFields,
+}
+
+impl<'a> ExactScore<'a> {
+    /// The score of `fields`, which have `dim` coordinates.
+    pub fn new(dim: usize, fields: &'a dyn ExactFields) -> Self {
+        Self { dim, fields }
+    }
+}
+
+impl Score for ExactScore<'_> {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+    fn score(&self, x: &[f64], out: &mut [f64]) {
+        let n = tile_width(self, x, out);
+        let (mut state, mut score) = (vec![0.0; self.dim], vec![0.0; self.dim]);
+        for s in 0..n {
+            for (i, value) in state.iter_mut().enumerate() {
+                *value = x[i * n + s];
+            }
+            self.fields.score(&state, &mut score);
+            for (i, value) in score.iter().enumerate() {
+                out[i * n + s] = *value;
+            }
+        }
     }
 }
 
@@ -55,18 +108,8 @@ impl Functions for CoordinatesAndScore<'_> {
         &self.labels
     }
     fn values(&self, x: &[f64], out: &mut [f64]) {
-        let dim = self.dim();
-        let n = x.len() / dim;
-        let (mut state, mut score) = (vec![0.0; dim], vec![0.0; dim]);
-        out[..dim * n].copy_from_slice(x);
-        for s in 0..n {
-            for (i, value) in state.iter_mut().enumerate() {
-                *value = x[i * n + s];
-            }
-            self.score.score(&state, &mut score);
-            for (i, value) in score.iter().enumerate() {
-                out[(dim + i) * n + s] = *value;
-            }
-        }
+        let (coordinates, score) = out.split_at_mut(x.len());
+        coordinates.copy_from_slice(x);
+        self.score.score(x, score);
     }
 }
