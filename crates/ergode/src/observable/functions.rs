@@ -1,5 +1,7 @@
 //! Lists of scalar functions, evaluated together on tiles of states.
 
+use super::state_by_state;
+
 /// A list of scalar functions φ_k of the state.
 ///
 /// Values come for a tile of states at a time, in the layout that matrix products want. Slices of
@@ -56,17 +58,6 @@ impl<F: Fn(&[f64], &mut [f64]) + Sync> Functions for FunctionList<F> {
         &self.labels
     }
     fn values(&self, x: &[f64], out: &mut [f64]) {
-        let n = x.len() / self.dim;
-        let mut state = vec![0.0; self.dim];
-        let mut values = vec![0.0; self.labels.len()];
-        for s in 0..n {
-            for (i, value) in state.iter_mut().enumerate() {
-                *value = x[i * n + s];
-            }
-            (self.evaluate)(&state, &mut values);
-            for (k, value) in values.iter().enumerate() {
-                out[k * n + s] = *value;
-            }
-        }
+        state_by_state(self.dim, x, out, &self.evaluate);
     }
 }

@@ -1,6 +1,6 @@
 //! Translation-invariant potentials on a ring.
 
-use super::{Functions, Library, Monomials, check_derivatives, tile_width};
+use super::{Functions, Library, Monomials, check_derivatives, derivative_tile_width, tile_width};
 use crate::error::{Error, Result};
 
 /// Σ_i φ(m_i) for onsite monomials φ, and Σ_i m_ic m_{i+d,c} for couplings to chosen neighbours.
@@ -142,6 +142,52 @@ impl Library for LatticePotential {
         let mut local = vec![0.0; onsite];
         for m in x.chunks_exact(self.components()) {
             self.onsite.laplacians(m, &mut local);
+            for (sum, value) in out.iter_mut().zip(&local) {
+                *sum += value;
+            }
+        }
+    }
+
+    fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
+        let (components, dim) = (self.components(), self.dim());
+        let n = derivative_tile_width(self, x, out, dim);
+        if n == 0 {
+            return;
+        }
+        let block = components * n;
+        let mut local = vec![0.0; self.onsite.len() * block];
+        for (site, m) in x.chunks_exact(block).enumerate() {
+            self.onsite.gradient_tile(m, &mut local);
+            for (k, gradient) in local.chunks_exact(block).enumerate() {
+                let at = k * dim * n + site * block;
+                out[at..at + block].copy_from_slice(gradient);
+            }
+        }
+        for (k, c, d) in self.couplings() {
+            let out = &mut out[k * dim * n..(k + 1) * dim * n];
+            out.fill(0.0);
+            for (site, out) in out.chunks_exact_mut(block).enumerate() {
+                let row = |site: usize| {
+                    let start = (site % self.sites * components + c) * n;
+                    &x[start..start + n]
+                };
+                let around = row(site + d).iter().zip(row(site + self.sites - d));
+                for (out, (after, before)) in out[c * n..(c + 1) * n].iter_mut().zip(around) {
+                    *out = after + before;
+                }
+            }
+        }
+    }
+
+    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+        let n = derivative_tile_width(self, x, out, 1);
+        if n == 0 {
+            return;
+        }
+        out.fill(0.0);
+        let mut local = vec![0.0; self.onsite.len() * n];
+        for m in x.chunks_exact(self.components() * n) {
+            self.onsite.laplacian_tile(m, &mut local);
             for (sum, value) in out.iter_mut().zip(&local) {
                 *sum += value;
             }

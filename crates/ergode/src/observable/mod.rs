@@ -8,6 +8,7 @@ mod lattice;
 mod lattice_potential;
 mod monomial;
 mod parse;
+mod powers;
 mod program;
 mod spin;
 
@@ -38,6 +39,38 @@ pub trait Library: Functions + std::fmt::Debug {
             *out = hessian.iter().step_by(dim + 1).sum();
         }
     }
+    /// Gradients on a tile of n states: `x` is (D, n), `out` is (function, D, n).
+    fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
+        state_by_state(self.dim(), x, out, |x, out| self.gradients(x, out));
+    }
+    /// Laplacians on a tile of n states: `x` is (D, n), `out` is (function, n).
+    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+        state_by_state(self.dim(), x, out, |x, out| self.laplacians(x, out));
+    }
+}
+
+/// Fill a tile, (row, n), with what `evaluate` gives at each of its n states.
+pub(crate) fn state_by_state(
+    dim: usize,
+    x: &[f64],
+    out: &mut [f64],
+    mut evaluate: impl FnMut(&[f64], &mut [f64]),
+) {
+    assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
+    let n = x.len() / dim;
+    if n == 0 {
+        return;
+    }
+    let (mut state, mut values) = (vec![0.0; dim], vec![0.0; out.len() / n]);
+    for s in 0..n {
+        for (value, row) in state.iter_mut().zip(x.chunks_exact(n)) {
+            *value = row[s];
+        }
+        evaluate(&state, &mut values);
+        for (value, row) in values.iter().zip(out.chunks_exact_mut(n)) {
+            row[s] = *value;
+        }
+    }
 }
 
 /// The number n of states in a tile, with the lengths checked.
@@ -46,6 +79,19 @@ fn tile_width(library: &dyn Functions, x: &[f64], out: &[f64]) -> usize {
     assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
     let n = x.len() / dim;
     assert_eq!(out.len(), library.len() * n, "values are (len, n)");
+    n
+}
+
+/// The number n of states in a tile, with the lengths checked for `rows` rows per function.
+fn derivative_tile_width(library: &dyn Library, x: &[f64], out: &[f64], rows: usize) -> usize {
+    let dim = library.dim();
+    assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
+    let n = x.len() / dim;
+    assert_eq!(
+        out.len(),
+        library.len() * rows * n,
+        "derivatives on a tile are (len, dim, n) or (len, n)"
+    );
     n
 }
 
@@ -120,5 +166,14 @@ impl Library for Centred {
     }
     fn hessians(&self, x: &[f64], out: &mut [f64]) {
         self.inner.hessians(x, out);
+    }
+    fn laplacians(&self, x: &[f64], out: &mut [f64]) {
+        self.inner.laplacians(x, out);
+    }
+    fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
+        self.inner.gradient_tile(x, out);
+    }
+    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+        self.inner.laplacian_tile(x, out);
     }
 }

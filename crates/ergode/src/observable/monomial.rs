@@ -5,11 +5,14 @@ use std::ops::RangeInclusive;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
+use super::powers::{Derivative, Powers};
+use super::{
+    Functions, Library, MAX_FUNCTIONS, check_derivatives, derivative_tile_width, tile_width,
+};
 use crate::error::{Error, Result};
 
 /// The coordinates of a monomial that have a positive exponent, with it, in ascending order.
-type Factors = Vec<(usize, u32)>;
+pub(super) type Factors = Vec<(usize, u32)>;
 
 /// Exponents above this are refused.
 const MAX_EXPONENT: u32 = 1000;
@@ -321,5 +324,13 @@ impl Library for Monomials {
                 }
             }
         }
+    }
+    fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
+        let n = derivative_tile_width(self, x, out, self.dim);
+        Powers::new(x, n, &self.factors).fill(Derivative::Gradient, &self.factors, out);
+    }
+    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+        let n = derivative_tile_width(self, x, out, 1);
+        Powers::new(x, n, &self.factors).fill(Derivative::Laplacian, &self.factors, out);
     }
 }
