@@ -60,8 +60,8 @@ pub use check::{
 };
 pub use control::Control;
 pub use data::{
-    BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Times, Trajectory, Values,
-    formats, read_ensemble, write_ensemble,
+    BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Support, Times, Trajectory,
+    Values, formats, read_ensemble, write_ensemble,
 };
 pub use error::{Error, Result};
 pub use lagged::{
@@ -77,8 +77,9 @@ pub use observable::{
     Monomials, RadialBasis, SpinFamilies,
 };
 pub use score::{
-    ClosedFormConfig, ClosedFormScore, CoordinatesAndScore, DegreeTrial, ExactScore, Score,
-    ScoreSums, accumulate_score, fit_potential_score, fit_score,
+    ClosedFormConfig, ClosedFormScore, Confinement, CoordinatesAndScore, DegreeTrial, ExactScore,
+    Gradients, Score, ScoreObjective, ScoreSums, SpinFields, VectorFields, accumulate_score,
+    fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

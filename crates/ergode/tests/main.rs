@@ -2,10 +2,13 @@
 
 mod check;
 mod data;
+mod data_support;
 mod lagged;
 mod mobility;
 mod observable;
 mod score;
+mod score_confinement;
+mod score_fields;
 mod simulate;
 mod support;
 mod systems;

@@ -15,10 +15,12 @@ mod npz_write;
 mod scan;
 mod standardise;
 mod stream;
+mod support;
 mod trajectory;
 
 pub use ensemble::{BurnIn, Ensemble, Segment};
 pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
 pub use standardise::Standardiser;
 pub(crate) use stream::NpyStream;
+pub use support::Support;
 pub use trajectory::{Times, Trajectory, Values};

@@ -225,7 +225,7 @@ fn transformed<A: Copy + Into<f64> + Default + Send + Sync>(
 }
 
 /// The segments cut into blocks of bounded size: trajectory and rows.
-fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
+pub(super) fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
     let rows_per_block = (BLOCK / ensemble.dim()).max(1);
     ensemble
         .segments()
@@ -242,7 +242,7 @@ fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
 }
 
 /// Visits the rows of every block with one accumulator per coordinate; returns them in order.
-fn visit_blocks<T: Copy + Send + Sync>(
+pub(super) fn visit_blocks<T: Copy + Send + Sync>(
     ensemble: &Ensemble,
     blocks: &[(usize, Range<usize>)],
     start: T,

@@ -3,14 +3,16 @@
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
-use super::sums::{BlockSums, ScoreSums, accumulate_score};
+use super::confinement::Confinement;
+use super::fields::{Gradients, VectorFields};
+use super::sums::{BlockSums, ScoreObjective, ScoreSums, accumulate_score};
 use super::{Score, tile_width};
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser};
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::LaggedConfig;
 use crate::linalg;
-use crate::observable::{Library, Monomials};
+use crate::observable::{Functions, Monomials};
 
 /// How a closed-form score is fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -22,6 +24,8 @@ pub struct ClosedFormConfig {
     pub ridges: Vec<f64>,
     /// Folds of the cross-validation over blocks.
     pub folds: usize,
+    /// What is minimised.
+    pub objective: ScoreObjective,
     /// Sub-sampling and blocks.
     pub statistics: LaggedConfig,
 }
@@ -32,12 +36,13 @@ impl Default for ClosedFormConfig {
             degrees: vec![2, 4, 6, 8, 10],
             ridges: vec![0.0, 1e-10, 1e-8, 1e-6],
             folds: 6,
+            objective: ScoreObjective::default(),
             statistics: LaggedConfig::default(),
         }
     }
 }
 
-/// The held-out objective ⟨|s|²/2 + ∇·s⟩ of one choice.
+/// The held-out objective ½ βᵀGβ + dᵀβ of one choice ([`ScoreSums`]).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct DegreeTrial {
     /// Number of functions.
@@ -50,31 +55,35 @@ pub struct DegreeTrial {
     pub improvement_error: f64,
 }
 
-/// s = Σ_k β_k ∇ψ_k, a gradient by construction.
-///
-/// Inside the box that holds the samples it is the fitted polynomial. Outside, the polynomial is
-/// taken at the nearest point of the box and a linear pull back to it, of unit strength in
-/// standardised coordinates, is added. Corners of the box that hold no samples are still the
-/// polynomial's, which may point anywhere there.
+/// s = Σ_k β_k f_k, confined outside the samples.
 #[derive(Debug)]
 pub struct ClosedFormScore {
-    library: Box<dyn Library>,
-    standardiser: Standardiser,
+    fields: Box<dyn VectorFields>,
+    confinement: Confinement,
+    objective: ScoreObjective,
     coefficients: Array1<f64>,
     errors: Array1<f64>,
-    low: Vec<f64>,
-    high: Vec<f64>,
     trials: Vec<DegreeTrial>,
 }
 
 impl ClosedFormScore {
     /// β, in standardised coordinates, with standard errors by jackknife over blocks, and labels.
     pub fn coefficients(&self) -> impl Iterator<Item = (&str, f64, f64)> {
-        let labels = self.library.labels().iter().map(String::as_str);
+        let labels = self.fields.labels().iter().map(String::as_str);
         let values = self.coefficients.iter().zip(&self.errors);
         labels
             .zip(values)
             .map(|(label, (value, error))| (label, *value, *error))
+    }
+
+    /// What was minimised.
+    pub fn objective(&self) -> ScoreObjective {
+        self.objective
+    }
+
+    /// Its coordinates, and where it is the fit.
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
     }
 
     /// What was tried on the way.
@@ -82,63 +91,42 @@ impl ClosedFormScore {
         &self.trials
     }
 
-    /// Standardised coordinates, and the nearest point of the sampled box.
-    fn place(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let mut z = x.to_vec();
-        self.standardiser.forward(&mut z);
-        let inside = (0..z.len())
-            .map(|i| z[i].clamp(self.low[i], self.high[i]))
-            .collect();
-        (z, inside)
+    /// Σ β_k a_k, the rows a_k of `terms` one after the other.
+    fn combine(&self, terms: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+        let terms = terms.chunks_exact(out.len().max(1));
+        for (term, beta) in terms.zip(&self.coefficients) {
+            for (sum, value) in out.iter_mut().zip(term) {
+                *sum += beta * value;
+            }
+        }
     }
 }
 
 impl Score for ClosedFormScore {
     fn dim(&self) -> usize {
-        self.low.len()
+        self.fields.dim()
     }
 
     fn score(&self, x: &[f64], out: &mut [f64]) {
-        let (dim, n) = (self.dim(), tile_width(self, x, out));
-        let mut gradients = vec![0.0; self.coefficients.len() * dim];
-        let mut state = vec![0.0; dim];
-        for s in 0..n {
-            for (i, value) in state.iter_mut().enumerate() {
-                *value = x[i * n + s];
-            }
-            let (z, inside) = self.place(&state);
-            self.library.gradients(&inside, &mut gradients);
-            for i in 0..dim {
-                let fitted: f64 = (0..self.coefficients.len())
-                    .map(|k| self.coefficients[k] * gradients[k * dim + i])
-                    .sum();
-                out[i * n + s] = (fitted - (z[i] - inside[i])) / self.standardiser.scale[i];
-            }
-        }
+        tile_width(self, x, out);
+        let mut fields = vec![0.0; self.coefficients.len() * x.len()];
+        self.confinement.score(x, out, |z, score| {
+            self.fields.fields(z, &mut fields);
+            self.combine(&fields, score);
+        });
     }
 
     fn jacobian(&self, x: &[f64], out: &mut [f64]) -> bool {
-        let dim = x.len();
-        let (z, inside) = self.place(x);
-        let scale = &self.standardiser.scale;
-        let mut hessians = vec![0.0; self.coefficients.len() * dim * dim];
-        self.library.hessians(&inside, &mut hessians);
-        for i in 0..dim {
-            for j in 0..dim {
-                let fitted: f64 = (0..self.coefficients.len())
-                    .map(|k| self.coefficients[k] * hessians[(k * dim + i) * dim + j])
-                    .sum();
-                // Beyond the box the polynomial no longer moves with that coordinate.
-                let fitted = if z[j] == inside[j] { fitted } else { 0.0 };
-                let pull = if i == j && z[i] != inside[i] {
-                    -1.0
-                } else {
-                    0.0
-                };
-                out[i * dim + j] = (fitted + pull) / (scale[i] * scale[j]);
-            }
-        }
-        true
+        let mut terms = vec![0.0; self.coefficients.len() * out.len()];
+        self.confinement.jacobian(x, out, |z, score, jacobian| {
+            let size = self.coefficients.len() * z.len();
+            self.fields.fields(z, &mut terms[..size]);
+            self.combine(&terms[..size], score);
+            self.fields.jacobians(z, &mut terms);
+            self.combine(&terms, jacobian);
+            true
+        })
     }
 }
 
@@ -152,61 +140,95 @@ pub fn fit_potential_score(
     let Some(&top) = config.degrees.iter().max() else {
         return Err(Error::input("give at least one degree for the potential"));
     };
-    let library = Monomials::new(ensemble.names(), 1..=top)?;
-    let sizes: Vec<usize> = config
+    let names = ensemble.names();
+    let library = Monomials::new(names, 1..=top)?;
+    let confinement = Confinement::from_ensemble(ensemble)?;
+    let sums = accumulate(
+        ensemble,
+        &Gradients::new(library),
+        &confinement,
+        config,
+        control,
+    )?;
+    let sizes = config
         .degrees
         .iter()
-        .map(|degree| {
-            let exponents = library.exponents();
-            exponents
-                .iter()
-                .filter(|e| e.iter().sum::<u32>() as usize <= *degree)
-                .count()
-        })
-        .collect();
-    let standardiser = Standardiser::from_ensemble(ensemble)?;
-    fit(
+        .map(|&degree| Ok(Monomials::new(names, 1..=degree)?.len()))
+        .collect::<Result<Vec<_>>>()?;
+    let fit = select(&sums, &sizes, config)?;
+    let kept = Monomials::new(names, 1..=config.degrees[fit.choice])?;
+    Ok(fit.score(Box::new(Gradients::new(kept)), confinement, config))
+}
+
+/// Fit s = Σ β_k f_k for the given fields of the coordinates that `confinement` normalises.
+///
+/// A field such as 1/x needs a standardiser that does not shift that coordinate.
+pub fn fit_score(
+    ensemble: &Ensemble,
+    fields: Box<dyn VectorFields>,
+    confinement: Confinement,
+    config: &ClosedFormConfig,
+    control: &Control,
+) -> Result<ClosedFormScore> {
+    let sums = accumulate(ensemble, &*fields, &confinement, config, control)?;
+    let fit = select(&sums, &[fields.labels().len()], config)?;
+    Ok(fit.score(fields, confinement, config))
+}
+
+fn accumulate(
+    ensemble: &Ensemble,
+    fields: &dyn VectorFields,
+    confinement: &Confinement,
+    config: &ClosedFormConfig,
+    control: &Control,
+) -> Result<ScoreSums> {
+    accumulate_score(
         ensemble,
-        Box::new(library),
-        standardiser,
-        &sizes,
-        config,
+        fields,
+        confinement.standardiser(),
+        config.objective,
+        &config.statistics,
         control,
     )
 }
 
-/// Fit s = Σ β_k ∇ψ_k for the given functions ψ of coordinates normalised by `standardiser`.
-///
-/// A function such as ln x needs a standardiser that does not shift that coordinate.
-pub fn fit_score(
-    ensemble: &Ensemble,
-    library: Box<dyn Library>,
-    standardiser: Standardiser,
-    config: &ClosedFormConfig,
-    control: &Control,
-) -> Result<ClosedFormScore> {
-    let sizes = [library.len()];
-    fit(ensemble, library, standardiser, &sizes, config, control)
+/// The outcome of the choice of size and ridge.
+struct Selection {
+    /// Index of the size.
+    choice: usize,
+    coefficients: Array1<f64>,
+    errors: Array1<f64>,
+    trials: Vec<DegreeTrial>,
 }
 
-fn fit(
-    ensemble: &Ensemble,
-    library: Box<dyn Library>,
-    standardiser: Standardiser,
-    sizes: &[usize],
-    config: &ClosedFormConfig,
-    control: &Control,
-) -> Result<ClosedFormScore> {
+impl Selection {
+    fn score(
+        self,
+        fields: Box<dyn VectorFields>,
+        confinement: Confinement,
+        config: &ClosedFormConfig,
+    ) -> ClosedFormScore {
+        ClosedFormScore {
+            fields,
+            confinement,
+            objective: config.objective,
+            coefficients: self.coefficients,
+            errors: self.errors,
+            trials: self.trials,
+        }
+    }
+}
+
+/// The first of the increasing `sizes` after which the held-out objective falls no more.
+fn select(sums: &ScoreSums, sizes: &[usize], config: &ClosedFormConfig) -> Result<Selection> {
     if config.ridges.is_empty() || config.folds < 2 {
         return Err(Error::input("give at least one ridge and two folds"));
     }
-    let sums = accumulate_score(
-        ensemble,
-        &*library,
-        &standardiser,
-        &config.statistics,
-        control,
-    )?;
+    if sizes.windows(2).any(|pair| pair[0] >= pair[1]) {
+        return Err(Error::input(
+            "the degrees of the potential must be given in increasing order",
+        ));
+    }
     let folds = config.folds.min(sums.blocks.len());
     if folds < 2 {
         return Err(Error::input(
@@ -215,8 +237,8 @@ fn fit(
     }
     let mut trials: Vec<DegreeTrial> = Vec::new();
     let mut best: Option<(usize, f64, Vec<f64>)> = None;
-    for &size in sizes {
-        let (ridge, losses) = best_ridge(&sums, size, folds, &config.ridges)?;
+    for (choice, &size) in sizes.iter().enumerate() {
+        let (ridge, losses) = best_ridge(sums, size, folds, &config.ridges)?;
         let (change, error) = match &best {
             None => (f64::NEG_INFINITY, 0.0),
             Some((_, _, before)) => paired(&losses, before),
@@ -230,51 +252,61 @@ fn fit(
         if change > -error {
             break;
         }
-        best = Some((size, ridge, losses));
+        best = Some((choice, ridge, losses));
     }
-    let (size, ridge, _) = best.expect("the first size is always taken");
-    let coefficients = solve(&sums.total(size, |_| true), ridge)?;
-    let errors = jackknife(&sums, size, ridge)?;
-    let pad = |a: Array1<f64>| {
-        let mut padded = Array1::zeros(library.len());
-        padded.slice_mut(ndarray::s![..size]).assign(&a);
-        padded
-    };
-    let (low, high) = sampled_box(ensemble, &standardiser);
-    Ok(ClosedFormScore {
-        coefficients: pad(coefficients),
-        errors: pad(errors),
-        library,
-        standardiser,
-        low,
-        high,
+    let (choice, ridge, _) = best.expect("the first size is always taken");
+    Ok(Selection {
+        choice,
+        coefficients: Normal::new(&sums.total(sizes[choice], |_| true))?.solve(ridge),
+        errors: jackknife(sums, sizes[choice], ridge)?,
         trials,
     })
 }
 
-/// β = −(G + λ diag G)⁻¹ d, in the basis where diag G = 1; directions that the samples do not
-/// resolve are left out.
-fn solve(sums: &BlockSums, ridge: f64) -> Result<Array1<f64>> {
-    let (gram, laplacian) = sums.means();
-    let scale = gram.diag().mapv(|g| 1.0 / g.max(f64::MIN_POSITIVE).sqrt());
-    let scaled = Array2::from_shape_fn(gram.dim(), |(i, j)| gram[[i, j]] * scale[i] * scale[j]);
-    let (values, vectors) = linalg::symmetric_eigen(scaled.view())?;
-    let largest = values[values.len() - 1];
-    let mut projected = vectors.t().dot(&(&laplacian * &scale));
-    for (p, value) in projected.iter_mut().zip(&values) {
-        *p = if *value > 1e-14 * largest {
-            -*p / (value + ridge)
-        } else {
-            0.0
-        };
+/// The normal equations in the basis that is orthonormal under the samples: G = S V w Vᵀ S with
+/// S² = diag G.
+struct Normal {
+    scale: Array1<f64>,
+    values: Array1<f64>,
+    vectors: Array2<f64>,
+    /// Vᵀ S⁻¹ d.
+    projected: Array1<f64>,
+}
+
+impl Normal {
+    fn new(sums: &BlockSums) -> Result<Self> {
+        let (gram, divergence) = sums.means();
+        let scale = gram.diag().mapv(|g| 1.0 / g.max(f64::MIN_POSITIVE).sqrt());
+        let scaled = Array2::from_shape_fn(gram.dim(), |(i, j)| gram[[i, j]] * scale[i] * scale[j]);
+        let (values, vectors) = linalg::symmetric_eigen(scaled.view())?;
+        let projected = vectors.t().dot(&(&divergence * &scale));
+        Ok(Self {
+            scale,
+            values,
+            vectors,
+            projected,
+        })
     }
-    Ok(vectors.dot(&projected) * &scale)
+
+    /// β = −(G + λ diag G)⁻¹ d; directions that the samples do not resolve are left out.
+    fn solve(&self, ridge: f64) -> Array1<f64> {
+        let largest = self.values[self.values.len() - 1];
+        let mut along = self.projected.clone();
+        for (p, value) in along.iter_mut().zip(&self.values) {
+            *p = if *value > 1e-14 * largest {
+                -*p / (value + ridge)
+            } else {
+                0.0
+            };
+        }
+        self.vectors.dot(&along) * &self.scale
+    }
 }
 
 /// ½ βᵀGβ + dᵀβ.
 fn objective(sums: &BlockSums, beta: &Array1<f64>) -> f64 {
-    let (gram, laplacian) = sums.means();
-    0.5 * linalg::bilinear(beta.view(), gram.view(), beta.view()) + laplacian.dot(beta)
+    let (gram, divergence) = sums.means();
+    0.5 * linalg::bilinear(beta.view(), gram.view(), beta.view()) + divergence.dot(beta)
 }
 
 /// The ridge of least held-out objective, with the objective of every fold.
@@ -285,19 +317,17 @@ fn best_ridge(
     ridges: &[f64],
 ) -> Result<(f64, Vec<f64>)> {
     let mut best: Option<(f64, Vec<f64>)> = None;
-    let split: Vec<(BlockSums, BlockSums)> = (0..folds)
+    let split = (0..folds)
         .map(|f| {
-            (
-                sums.total(size, |k| k % folds != f),
-                sums.total(size, |k| k % folds == f),
-            )
+            let train = Normal::new(&sums.total(size, |k| k % folds != f))?;
+            Ok((train, sums.total(size, |k| k % folds == f)))
         })
-        .collect();
+        .collect::<Result<Vec<_>>>()?;
     for &ridge in ridges {
-        let losses = split
+        let losses: Vec<f64> = split
             .iter()
-            .map(|(train, test)| Ok(objective(test, &solve(train, ridge)?)))
-            .collect::<Result<Vec<f64>>>()?;
+            .map(|(train, test)| objective(test, &train.solve(ridge)))
+            .collect();
         let mean = |l: &[f64]| l.iter().sum::<f64>() / folds as f64;
         if best
             .as_ref()
@@ -321,7 +351,7 @@ fn paired(a: &[f64], b: &[f64]) -> (f64, f64) {
 fn jackknife(sums: &ScoreSums, size: usize, ridge: f64) -> Result<Array1<f64>> {
     let count = sums.blocks.len();
     let without = (0..count)
-        .map(|skip| solve(&sums.total(size, |k| k != skip), ridge))
+        .map(|skip| Ok(Normal::new(&sums.total(size, |k| k != skip))?.solve(ridge)))
         .collect::<Result<Vec<_>>>()?;
     let mut mean = Array1::<f64>::zeros(size);
     for beta in &without {
@@ -334,23 +364,4 @@ fn jackknife(sums: &ScoreSums, size: usize, ridge: f64) -> Result<Array1<f64>> {
     }
     let factor = (count - 1) as f64 / count as f64;
     Ok(square.mapv(|v| (v * factor).sqrt()))
-}
-
-/// The smallest box of standardised coordinates that holds every sample.
-fn sampled_box(ensemble: &Ensemble, standardiser: &Standardiser) -> (Vec<f64>, Vec<f64>) {
-    let dim = ensemble.dim();
-    let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
-    let mut x = vec![0.0; dim];
-    for segment in ensemble.segments() {
-        for row in segment.rows.clone() {
-            ensemble.trajectories()[segment.trajectory].row(row, &mut x);
-            for i in 0..dim {
-                low[i] = low[i].min(x[i]);
-                high[i] = high[i].max(x[i]);
-            }
-        }
-    }
-    standardiser.forward(&mut low);
-    standardiser.forward(&mut high);
-    (low, high)
 }

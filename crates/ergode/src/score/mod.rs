@@ -1,14 +1,18 @@
 //! The stationary score s = ∇ ln p_ss.
 
 mod closed_form;
+mod confinement;
+mod fields;
 mod sums;
 
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
 };
-pub use sums::{ScoreSums, accumulate_score};
+pub use confinement::Confinement;
+pub use fields::{Gradients, SpinFields, VectorFields};
+pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
 
-use crate::observable::Functions;
+use crate::observable::{Functions, state_by_state};
 use crate::systems::ExactFields;
 
 /// A score function s = ∇ ln p of D coordinates.
@@ -69,17 +73,8 @@ impl Score for ExactScore<'_> {
         self.dim
     }
     fn score(&self, x: &[f64], out: &mut [f64]) {
-        let n = tile_width(self, x, out);
-        let (mut state, mut score) = (vec![0.0; self.dim], vec![0.0; self.dim]);
-        for s in 0..n {
-            for (i, value) in state.iter_mut().enumerate() {
-                *value = x[i * n + s];
-            }
-            self.fields.score(&state, &mut score);
-            for (i, value) in score.iter().enumerate() {
-                out[i * n + s] = *value;
-            }
-        }
+        tile_width(self, x, out);
+        state_by_state(self.dim, x, out, |x, out| self.fields.score(x, out));
     }
 }
 

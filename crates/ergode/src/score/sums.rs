@@ -1,21 +1,42 @@
 //! The averages that fix a score in a linear span, kept per block.
 
-use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::fields::VectorFields;
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser};
-use crate::error::{Error, Result};
+use crate::data::{Ensemble, Standardiser, Trajectory};
+use crate::error::{Error, Result, require_positive};
 use crate::lagged::{BlockId, LaggedConfig};
-use crate::observable::Library;
+use crate::simulate::{Purpose, Stream};
 
-/// Σ ∇ψ_k·∇ψ_l and Σ Δψ_k over the samples of every block.
+/// What a score in a linear span minimises.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScoreObjective {
+    /// Hyvärinen's ⟨|s|²/2 + ∇·s⟩: no noise is added and one pass is enough.
+    #[default]
+    Hyvarinen,
+    /// ⟨|s(z + σξ) + ξ/σ|²⟩ with ξ standard normal, drawn once per sample and used with both signs.
+    ///
+    /// In expectation this is Hyvärinen's objective for the law of z + σξ, so the score that it gives
+    /// is that of the smoothed density: it is for comparison with networks that are trained so.
+    Denoising {
+        /// σ, in standardised coordinates.
+        sigma: f64,
+        /// Seed of ξ.
+        seed: u64,
+    },
+}
+
+/// Σ f_k·f_l and Σ ∇·f_k over the samples of every block.
 ///
-/// For s = Σ β_k ∇ψ_k, Hyvärinen's objective ⟨|s|²/2 + ∇·s⟩ is ½ βᵀGβ + dᵀβ with G = ⟨∇ψ_k·∇ψ_l⟩ and
-/// d = ⟨Δψ_k⟩: no noise is added and one pass is enough.
+/// For s = Σ β_k f_k both objectives are ½ βᵀGβ + dᵀβ and a constant: Hyvärinen's with
+/// G = ⟨f_k·f_l⟩ and d = ⟨∇·f_k⟩, the denoising one with both fields at z ± σξ and
+/// d = ⟨(f_k(z + σξ) − f_k(z − σξ))·ξ⟩/2σ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreSums {
     pub(super) labels: Vec<String>,
@@ -26,7 +47,7 @@ pub struct ScoreSums {
 pub(super) struct BlockSums {
     pub(super) samples: f64,
     pub(super) gram: Array2<f64>,
-    pub(super) laplacian: Array1<f64>,
+    pub(super) divergence: Array1<f64>,
 }
 
 impl BlockSums {
@@ -34,53 +55,76 @@ impl BlockSums {
         Self {
             samples: 0.0,
             gram: Array2::zeros((functions, functions)),
-            laplacian: Array1::zeros(functions),
+            divergence: Array1::zeros(functions),
         }
+    }
+
+    /// Add w F Fᵀ to the lower half of the Gram matrix, F = `values` being (field, D n).
+    fn add_gram(&mut self, values: &[f64], weight: f64) {
+        let functions = self.divergence.len();
+        let fields = MatRef::from_row_major_slice(values, functions, values.len() / functions);
+        let gram = self.gram.as_slice_mut().expect("row-major");
+        triangular::matmul(
+            MatMut::from_row_major_slice_mut(gram, functions, functions),
+            BlockStructure::TriangularLower,
+            Accum::Add,
+            fields,
+            BlockStructure::Rectangular,
+            fields.transpose(),
+            BlockStructure::Rectangular,
+            weight,
+            Par::Seq,
+        );
     }
 
     /// G and d of these samples.
     pub(super) fn means(&self) -> (Array2<f64>, Array1<f64>) {
-        (&self.gram / self.samples, &self.laplacian / self.samples)
+        (&self.gram / self.samples, &self.divergence / self.samples)
     }
 }
 
 impl ScoreSums {
-    /// Labels of the functions ψ.
+    /// Labels of the fields f.
     pub fn labels(&self) -> &[String] {
         &self.labels
     }
 
-    /// The sums over the chosen blocks, of the first `functions` functions.
+    /// The sums over the chosen blocks, of the first `functions` fields.
     pub(super) fn total(&self, functions: usize, keep: impl Fn(usize) -> bool) -> BlockSums {
         let mut total = BlockSums::zeros(functions);
         for (k, (_, block)) in self.blocks.iter().enumerate() {
             if keep(k) {
                 total.samples += block.samples;
                 total.gram += &block.gram.slice(ndarray::s![..functions, ..functions]);
-                total.laplacian += &block.laplacian.slice(ndarray::s![..functions]);
+                total.divergence += &block.divergence.slice(ndarray::s![..functions]);
             }
         }
         total
     }
 }
 
-/// States in a tile.
-const TILE: usize = 256;
+/// Numbers that the fields on a tile may take, to stay in the second cache.
+const TILE_NUMBERS: usize = 1 << 15;
 
-/// Collect the sums for potentials ψ of the standardised coordinates.
+/// Collect the sums for vector fields of the standardised coordinates.
 pub fn accumulate_score(
     ensemble: &Ensemble,
-    library: &dyn Library,
+    fields: &dyn VectorFields,
     standardiser: &Standardiser,
+    objective: ScoreObjective,
     config: &LaggedConfig,
     control: &Control,
 ) -> Result<ScoreSums> {
-    let (dim, functions) = (ensemble.dim(), library.len());
-    if library.dim() != dim {
+    let dim = ensemble.dim();
+    if fields.dim() != dim || standardiser.mean.len() != dim {
         return Err(Error::input(format!(
-            "functions of {} coordinates cannot be evaluated on data of {dim}",
-            library.dim()
+            "fields of {} coordinates, standardised in {}, cannot be evaluated on data of {dim}",
+            fields.dim(),
+            standardiser.mean.len()
         )));
+    }
+    if let ScoreObjective::Denoising { sigma, .. } = objective {
+        require_positive("the noise sigma of the denoising objective", sigma)?;
     }
     let blocks = config.blocking.plan(ensemble, config.first_trajectory);
     control.begin(ensemble.samples() as u64);
@@ -89,45 +133,129 @@ pub fn accumulate_score(
         .map(|block| {
             let trajectory =
                 &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
-            let mut sums = BlockSums::zeros(functions);
-            let mut fields = vec![0.0; functions * dim * TILE];
-            let mut gradient = vec![0.0; functions * dim];
-            let mut laplacian = vec![0.0; functions];
-            let mut x = vec![0.0; dim];
+            let mut worker = Worker::new(fields, standardiser, objective, block.id);
             for (segment, rows) in &block.starts {
                 let picked = block.initial_rows(segment, rows, config.subsample);
-                for tile in picked.chunks(TILE) {
-                    for (s, &row) in tile.iter().enumerate() {
-                        trajectory.row(row, &mut x);
-                        standardiser.forward(&mut x);
-                        library.gradients(&x, &mut gradient);
-                        library.laplacians(&x, &mut laplacian);
-                        for k in 0..functions {
-                            let at = (k * TILE + s) * dim;
-                            let row = &gradient[k * dim..(k + 1) * dim];
-                            fields[at..at + dim].copy_from_slice(row);
-                            sums.laplacian[k] += laplacian[k];
-                        }
-                    }
-                    sums.samples += tile.len() as f64;
-                    let width = tile.len() * dim;
-                    let fields = MatRef::from_row_major_slice_with_stride(
-                        &fields,
-                        functions,
-                        width,
-                        dim * TILE,
-                    );
-                    let gram = sums.gram.as_slice_mut().expect("row-major");
-                    let gram = MatMut::from_row_major_slice_mut(gram, functions, functions);
-                    matmul(gram, Accum::Add, fields, fields.transpose(), 1.0, Par::Seq);
+                for tile in picked.chunks(worker.tile) {
+                    worker.load(trajectory, tile);
+                    worker.add();
                 }
                 control.advance(rows.len() as u64)?;
             }
-            Ok((block.id, sums))
+            Ok((block.id, worker.finish()))
         })
         .collect::<Result<_>>()?;
     Ok(ScoreSums {
-        labels: library.labels().to_vec(),
+        labels: fields.labels().to_vec(),
         blocks,
     })
+}
+
+/// Buffers of one thread working on one block.
+struct Worker<'a> {
+    fields: &'a dyn VectorFields,
+    standardiser: &'a Standardiser,
+    /// σ and the stream of ξ.
+    noise: Option<(f64, Stream)>,
+    /// States in a tile.
+    tile: usize,
+    sums: BlockSums,
+    state: Vec<f64>,
+    /// z, (D, n).
+    z: Vec<f64>,
+    /// ξ and z ± σξ, (D, n).
+    xi: Vec<f64>,
+    moved: Vec<f64>,
+    /// f on the tile, (field, D, n), and ∇·f, (field, n).
+    values: Vec<f64>,
+    divergences: Vec<f64>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(
+        fields: &'a dyn VectorFields,
+        standardiser: &'a Standardiser,
+        objective: ScoreObjective,
+        id: BlockId,
+    ) -> Self {
+        let (dim, functions) = (fields.dim(), fields.labels().len());
+        let noise = match objective {
+            ScoreObjective::Hyvarinen => None,
+            ScoreObjective::Denoising { sigma, seed } => {
+                let key = (id.trajectory as u64) << 24 | id.part as u64;
+                Some((sigma, Stream::new(seed, Purpose::Noise, key)))
+            }
+        };
+        Self {
+            fields,
+            standardiser,
+            noise,
+            tile: (TILE_NUMBERS / (functions * dim).max(1)).clamp(16, 256),
+            sums: BlockSums::zeros(functions),
+            state: vec![0.0; dim],
+            z: Vec::new(),
+            xi: Vec::new(),
+            moved: Vec::new(),
+            values: Vec::new(),
+            divergences: Vec::new(),
+        }
+    }
+
+    /// Rows as a tile of standardised states, coordinate-major.
+    fn load(&mut self, trajectory: &Trajectory, rows: &[usize]) {
+        let n = rows.len();
+        self.z.resize(self.fields.dim() * n, 0.0);
+        for (s, &row) in rows.iter().enumerate() {
+            trajectory.row(row, &mut self.state);
+            self.standardiser.forward(&mut self.state);
+            for (i, value) in self.state.iter().enumerate() {
+                self.z[i * n + s] = *value;
+            }
+        }
+        self.sums.samples += n as f64;
+        self.values
+            .resize(self.sums.divergence.len() * self.z.len(), 0.0);
+        self.divergences.resize(self.sums.divergence.len() * n, 0.0);
+    }
+
+    /// Add the loaded tile.
+    fn add(&mut self) {
+        let Some((sigma, stream)) = &mut self.noise else {
+            self.fields.fields(&self.z, &mut self.values);
+            self.fields.divergences(&self.z, &mut self.divergences);
+            let n = self.z.len() / self.fields.dim();
+            for (sum, row) in
+                (self.sums.divergence.iter_mut()).zip(self.divergences.chunks_exact(n))
+            {
+                *sum += row.iter().sum::<f64>();
+            }
+            self.sums.add_gram(&self.values, 1.0);
+            return;
+        };
+        self.xi.resize(self.z.len(), 0.0);
+        self.moved.resize(self.z.len(), 0.0);
+        self.xi.fill_with(|| stream.normal());
+        for sign in [1.0, -1.0] {
+            for ((moved, z), xi) in self.moved.iter_mut().zip(&self.z).zip(&self.xi) {
+                *moved = z + sign * *sigma * xi;
+            }
+            self.fields.fields(&self.moved, &mut self.values);
+            let fields = self.values.chunks_exact(self.xi.len());
+            for (sum, field) in self.sums.divergence.iter_mut().zip(fields) {
+                let along: f64 = field.iter().zip(&self.xi).map(|(f, xi)| f * xi).sum();
+                *sum += 0.5 * sign * along / *sigma;
+            }
+            self.sums.add_gram(&self.values, 0.5);
+        }
+    }
+
+    fn finish(mut self) -> BlockSums {
+        let gram = &mut self.sums.gram;
+        for i in 0..gram.nrows() {
+            for j in 0..i {
+                gram[[j, i]] = gram[[i, j]];
+            }
+        }
+        self.sums
+    }
 }

@@ -1,0 +1,337 @@
+//! Where the samples are.
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::ensemble::Ensemble;
+use super::standardise::{Standardiser, blocks, visit_blocks};
+use crate::error::{Error, Result};
+
+/// Cells per axis at most, in one, two and three dimensions.
+const MOST_CELLS: [usize; 3] = [64, 48, 20];
+
+/// Samples that a cell would hold on average if they filled the box evenly.
+const SAMPLES_PER_CELL: f64 = 8.0;
+
+/// Points are put this fraction of a cell away from its walls, so that rounding cannot move them out.
+const MARGIN: f64 = 1e-6;
+
+/// The part of the space of standardised coordinates that holds samples.
+///
+/// In up to three dimensions the box that holds every sample is cut into cells, and a cell belongs
+/// to the support when it or a neighbour holds a sample. In more dimensions the support is the box;
+/// on a lattice ([`Support::lattice`]) it is the cells of one site, shared by all sites. Every cell
+/// knows the nearest cell of the support, so that [`Support::nearest`] takes the same short time
+/// everywhere.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
+pub struct Support {
+    dim: usize,
+    /// Grids of consecutive coordinates, used in turn until the coordinates are spent.
+    grids: Vec<Grid>,
+}
+
+/// Cells over some coordinates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grid {
+    low: Vec<f64>,
+    high: Vec<f64>,
+    cells: Vec<usize>,
+    /// For every cell the nearest one of the support, itself if it belongs to it.
+    nearest: Vec<usize>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    dim: usize,
+    grids: Vec<Grid>,
+}
+
+impl TryFrom<Unchecked> for Support {
+    type Error = Error;
+
+    fn try_from(Unchecked { dim, grids }: Unchecked) -> Result<Self> {
+        let width: usize = grids.iter().map(Grid::dim).sum();
+        if width == 0 || !dim.is_multiple_of(width) || !grids.iter().all(Grid::is_sound) {
+            return Err(Error::input(format!(
+                "the support of {dim} coordinates is damaged; write it again from the data"
+            )));
+        }
+        Ok(Self { dim, grids })
+    }
+}
+
+impl Support {
+    /// The support of all samples, in the coordinates of `standardiser`.
+    ///
+    /// # Panics
+    /// If the standardiser is for another number of coordinates.
+    pub fn from_ensemble(ensemble: &Ensemble, standardiser: &Standardiser) -> Self {
+        let dim = ensemble.dim();
+        if dim <= MOST_CELLS.len() {
+            return Self::shared(ensemble, standardiser, dim);
+        }
+        let (low, high) = sampled_box(ensemble, standardiser);
+        let grids = low.into_iter().zip(high);
+        Self {
+            dim,
+            grids: grids
+                .map(|(low, high)| Grid::new(vec![low], vec![high], 1))
+                .collect(),
+        }
+    }
+
+    /// The support of one site of a lattice, from the samples of all sites.
+    ///
+    /// # Errors
+    /// When the coordinates are not whole sites, or a site has more than three components.
+    pub fn lattice(
+        ensemble: &Ensemble,
+        standardiser: &Standardiser,
+        components: usize,
+    ) -> Result<Self> {
+        let dim = ensemble.dim();
+        if !(1..=MOST_CELLS.len()).contains(&components) || !dim.is_multiple_of(components) {
+            return Err(Error::input(format!(
+                "{dim} coordinates are not sites of {components} components; give 1, 2 or 3 \
+                 components that divide the coordinates"
+            )));
+        }
+        Ok(Self::shared(ensemble, standardiser, components))
+    }
+
+    /// One grid for every group of `components` coordinates.
+    fn shared(ensemble: &Ensemble, standardiser: &Standardiser, components: usize) -> Self {
+        let dim = ensemble.dim();
+        let (low, high) = sampled_box(ensemble, standardiser);
+        let over_sites = |values: &[f64], pick: fn(f64, f64) -> f64| -> Vec<f64> {
+            let of = |c: usize| values[c..].iter().step_by(components).copied();
+            (0..components)
+                .map(|c| of(c).reduce(pick).expect("there is a site"))
+                .collect()
+        };
+        let points = (ensemble.samples() * (dim / components)) as f64;
+        let per_axis = (points / SAMPLES_PER_CELL).powf(1.0 / components as f64);
+        let mut grid = Grid::new(
+            over_sites(&low, f64::min),
+            over_sites(&high, f64::max),
+            (per_axis as usize).clamp(1, MOST_CELLS[components - 1]),
+        );
+        let count = grid.nearest.len();
+        let occupied = blocks(ensemble)
+            .par_iter()
+            .map_init(Vec::new, |rows: &mut Vec<f64>, (k, range)| {
+                rows.resize(range.len() * dim, 0.0);
+                ensemble.trajectories()[*k].copy_rows(range.clone(), rows);
+                standardiser.forward(rows);
+                let mut occupied = vec![false; count];
+                for point in rows.chunks_exact(components) {
+                    occupied[grid.cell(point)] = true;
+                }
+                occupied
+            })
+            .reduce(|| vec![false; count], either);
+        grid.keep(&occupied);
+        Self {
+            dim,
+            grids: vec![grid],
+        }
+    }
+
+    /// Number of coordinates.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// True where `z` is in the support.
+    ///
+    /// # Panics
+    /// If `z` does not have one number per coordinate.
+    pub fn contains(&self, z: &[f64]) -> bool {
+        self.parts(z).all(|(grid, at)| grid.contains(&z[at]))
+    }
+
+    /// The point of the support that stands for `z`: `z` itself in the support, else the nearest
+    /// point of the cell of the support that is nearest to the cell of `z`.
+    ///
+    /// # Panics
+    /// If `z` or `out` does not have one number per coordinate.
+    pub fn nearest(&self, z: &[f64], out: &mut [f64]) {
+        out.copy_from_slice(z);
+        for (grid, at) in self.parts(z) {
+            grid.clamp(&mut out[at]);
+        }
+    }
+
+    fn parts(&self, z: &[f64]) -> impl Iterator<Item = (&Grid, std::ops::Range<usize>)> {
+        assert_eq!(z.len(), self.dim, "one coordinate per dimension");
+        let mut start = 0;
+        self.grids
+            .iter()
+            .cycle()
+            .map(move |grid| {
+                let at = start..start + grid.dim();
+                start = at.end;
+                (grid, at)
+            })
+            .take_while(|(_, at)| at.end <= self.dim)
+    }
+}
+
+impl Grid {
+    /// A box of which every cell belongs to the support.
+    fn new(low: Vec<f64>, high: Vec<f64>, per_axis: usize) -> Self {
+        let cells = vec![per_axis; low.len()];
+        Self {
+            nearest: (0..cells.iter().product()).collect(),
+            low,
+            high,
+            cells,
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.low.len()
+    }
+
+    fn is_sound(&self) -> bool {
+        let dim = self.dim();
+        let ordered =
+            |(low, high): (&f64, &f64)| low.is_finite() && high.is_finite() && low <= high;
+        let count = self.cells.iter().try_fold(1usize, |n, c| n.checked_mul(*c));
+        dim <= MOST_CELLS.len()
+            && self.high.len() == dim
+            && self.cells.len() == dim
+            && self.low.iter().zip(&self.high).all(ordered)
+            && count == Some(self.nearest.len())
+            && !self.nearest.is_empty()
+            && (self.nearest.iter()).all(|k| self.nearest.get(*k) == Some(k))
+    }
+
+    /// Width of the cells along an axis.
+    fn width(&self, axis: usize) -> f64 {
+        (self.high[axis] - self.low[axis]) / self.cells[axis] as f64
+    }
+
+    /// The cell of a point, that of the nearest point of the box for one outside it.
+    fn cell(&self, z: &[f64]) -> usize {
+        let mut index = 0;
+        for axis in 0..self.dim() {
+            let place = ((z[axis] - self.low[axis]) / self.width(axis)) as usize;
+            index = index * self.cells[axis] + place.min(self.cells[axis] - 1);
+        }
+        index
+    }
+
+    /// Place of a cell along every axis, unused axes zero.
+    fn places(&self, mut index: usize) -> [usize; MOST_CELLS.len()] {
+        let mut places = [0; MOST_CELLS.len()];
+        for axis in (0..self.dim()).rev() {
+            places[axis] = index % self.cells[axis];
+            index /= self.cells[axis];
+        }
+        places
+    }
+
+    /// The cell that the base-3 digits of `offset`, less one, lead to, unless it is beyond the box.
+    fn neighbour(&self, places: [usize; MOST_CELLS.len()], mut offset: usize) -> Option<usize> {
+        let mut index = 0;
+        for axis in 0..self.dim() {
+            let place = (places[axis] + offset % 3).checked_sub(1)?;
+            if place >= self.cells[axis] {
+                return None;
+            }
+            index = index * self.cells[axis] + place;
+            offset /= 3;
+        }
+        Some(index)
+    }
+
+    fn contains(&self, z: &[f64]) -> bool {
+        let in_box = (0..self.dim()).all(|a| z[a] >= self.low[a] && z[a] <= self.high[a]);
+        let cell = self.cell(z);
+        in_box && self.nearest[cell] == cell
+    }
+
+    /// Move a point outside to the nearest one of its cell of the support.
+    fn clamp(&self, z: &mut [f64]) {
+        if self.contains(z) {
+            return;
+        }
+        let places = self.places(self.nearest[self.cell(z)]);
+        for (axis, z) in z.iter_mut().enumerate() {
+            let width = self.width(axis);
+            let wall = self.low[axis] + places[axis] as f64 * width;
+            *z = z.clamp(wall + MARGIN * width, wall + (1.0 - MARGIN) * width);
+        }
+    }
+
+    /// Keep the occupied cells and their neighbours, and find the nearest of them for all others.
+    fn keep(&mut self, occupied: &[bool]) {
+        let count = occupied.len();
+        let mut inside = vec![false; count];
+        for c in (0..count).filter(|c| occupied[*c]) {
+            let here = self.places(c);
+            for offset in 0..3usize.pow(self.dim() as u32) {
+                if let Some(neighbour) = self.neighbour(here, offset) {
+                    inside[neighbour] = true;
+                }
+            }
+        }
+        let kept: Vec<(usize, [usize; 3])> = (0..count)
+            .filter(|c| inside[*c])
+            .map(|c| (c, self.places(c)))
+            .collect();
+        let widths: Vec<f64> = (0..self.dim()).map(|axis| self.width(axis)).collect();
+        self.nearest = (0..count)
+            .into_par_iter()
+            .map(|c| {
+                if inside[c] {
+                    return c;
+                }
+                let here = self.places(c);
+                let distance = |there: &[usize; 3]| -> f64 {
+                    let along = |a: usize| here[a].abs_diff(there[a]) as f64 * widths[a];
+                    (0..widths.len()).map(|a| along(a).powi(2)).sum()
+                };
+                let nearest = kept
+                    .iter()
+                    .min_by(|a, b| distance(&a.1).total_cmp(&distance(&b.1)));
+                nearest.expect("samples occupy a cell").0
+            })
+            .collect();
+    }
+}
+
+fn either(mut a: Vec<bool>, b: Vec<bool>) -> Vec<bool> {
+    for (a, b) in a.iter_mut().zip(b) {
+        *a |= b;
+    }
+    a
+}
+
+/// The smallest box of standardised coordinates that holds every sample.
+fn sampled_box(ensemble: &Ensemble, standardiser: &Standardiser) -> (Vec<f64>, Vec<f64>) {
+    let dim = ensemble.dim();
+    let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
+    let start = (f64::INFINITY, f64::NEG_INFINITY);
+    for block in visit_blocks(
+        ensemble,
+        &blocks(ensemble),
+        start,
+        |_, x, (low, high): &mut (f64, f64)| {
+            *low = low.min(x);
+            *high = high.max(x);
+        },
+    ) {
+        for (i, (least, most)) in block.into_iter().enumerate() {
+            low[i] = low[i].min(least);
+            high[i] = high[i].max(most);
+        }
+    }
+    standardiser.forward(&mut low);
+    standardiser.forward(&mut high);
+    (low, high)
+}
