@@ -12,6 +12,7 @@
 //! | C_mn(τ), ⟨φ_m(x_t) B(x_0)⟩ | lagged statistics, per block | [`LagGrid`], [`accumulate_lagged`], [`LaggedSums`] |
 //! | Ċ_mn(τ), ∫ dτ | their derivative and integral | [`LocalPolynomial`], [`IntegralRule`] |
 //! | ŝ | estimated score | [`Score`], [`ClosedFormScore`], [`ExactScore`] |
+//! | ⟨f s⟩ + ⟨∇f⟩ = 0 | how good a score is | [`certify_score`], [`ScoreCertificate`] |
 //! | Φ, Φ̃_T | constant mobility, structure diagnostic | [`ConstantMobility`], [`Structure`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
@@ -77,9 +78,10 @@ pub use observable::{
     Monomials, RadialBasis, SpinFamilies,
 };
 pub use score::{
-    ClosedFormConfig, ClosedFormScore, Confinement, CoordinatesAndScore, DegreeTrial, ExactScore,
-    Gradients, Score, ScoreObjective, ScoreSums, SpinFields, VectorFields, accumulate_score,
-    fit_potential_score, fit_score,
+    CertificateConfig, ClosedFormConfig, ClosedFormScore, Confinement, CoordinatesAndScore,
+    DegreeTrial, ExactScore, Gradients, Identity, IdentityTest, Marginal, ResampleConfig,
+    Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields, VectorFields,
+    accumulate_score, certificate_library, certify_score, fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

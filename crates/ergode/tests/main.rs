@@ -7,6 +7,7 @@ mod lagged;
 mod mobility;
 mod observable;
 mod score;
+mod score_certificate;
 mod score_confinement;
 mod score_fields;
 mod simulate;

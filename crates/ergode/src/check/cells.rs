@@ -160,7 +160,7 @@ impl Cells {
 }
 
 /// A Student t of ν degrees of freedom as a normal score (Wallace, 1959).
-pub(super) fn normal_score(t: f64, nu: f64) -> f64 {
+pub(crate) fn normal_score(t: f64, nu: f64) -> f64 {
     t.signum() * (nu * (t * t / nu).ln_1p()).sqrt() * (8.0 * nu + 1.0) / (8.0 * nu + 3.0)
 }
 

@@ -18,11 +18,13 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 
+pub(crate) use cells::normal_score;
 pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
 use record::Record;
-use report::digits;
+pub(crate) use report::digits;
 pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
+pub(crate) use stationarity::{kolmogorov_tail, two_sample};
 
 /// Samples below which nothing is tested.
 const FEWEST: usize = 32;

@@ -26,11 +26,22 @@ pub enum Verdict {
     Fail,
 }
 
+impl Verdict {
+    pub(crate) fn of(findings: &[Finding]) -> Self {
+        match findings.iter().map(|f| f.severity).max() {
+            Some(Severity::Fail) => Self::Fail,
+            Some(Severity::Warn) => Self::Warn,
+            _ => Self::Pass,
+        }
+    }
+}
+
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// "data", "short-record", "coarse-sampling", "trend", "nonstationary", "cycle", "noise",
-    /// "non-markov", "duplicate" or "usable-lags".
+    /// "non-markov", "duplicate" or "usable-lags"; of a score "identities", "few-data", "resampling" or
+    /// "refused".
     pub kind: String,
     /// How much it matters.
     pub severity: Severity,
@@ -41,7 +52,7 @@ pub struct Finding {
 }
 
 /// A number as messages show it: four significant digits.
-pub(super) fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     let magnitude = value.abs().log10().floor();
     if value == 0.0 || !(-3.0..6.0).contains(&magnitude) {
         return if value == 0.0 {
@@ -54,7 +65,7 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 impl Finding {
-    pub(super) fn new(
+    pub(crate) fn new(
         kind: &str,
         severity: Severity,
         message: impl Into<String>,
@@ -117,11 +128,7 @@ impl CheckReport {
     /// Order the findings and draw the verdict.
     pub(super) fn conclude(mut self) -> Self {
         self.findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
-        self.verdict = match self.findings.first().map(|f| f.severity) {
-            Some(Severity::Fail) => Verdict::Fail,
-            Some(Severity::Warn) => Verdict::Warn,
-            _ => Verdict::Pass,
-        };
+        self.verdict = Verdict::of(&self.findings);
         self
     }
 }

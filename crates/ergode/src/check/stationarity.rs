@@ -200,32 +200,38 @@ impl Samples {
             .collect()
     }
 
-    /// sup |F_1 − F_2| between the samples before and after `middle`, and n_1 n_2 / (n_1 + n_2).
+    /// [`two_sample`] of the samples before and after `middle`.
     fn kolmogorov_smirnov(&self, j: usize, middle: f64) -> (f64, f64) {
-        let mut order: Vec<(f64, bool)> = self.values[j]
-            .iter()
-            .zip(&self.times)
-            .map(|(x, t)| (*x, *t < middle))
-            .collect();
-        order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let early = order.iter().filter(|s| s.1).count() as f64;
-        let late = order.len() as f64 - early;
-        if early == 0.0 || late == 0.0 {
-            return (0.0, 0.0);
-        }
-        let (mut difference, mut largest) = (0.0f64, 0.0f64);
-        for (k, (x, is_early)) in order.iter().enumerate() {
-            difference += if *is_early { 1.0 / early } else { -1.0 / late };
-            if order.get(k + 1).is_none_or(|next| next.0 > *x) {
-                largest = largest.max(difference.abs());
-            }
-        }
-        (largest, early * late / (early + late))
+        let samples = self.values[j].iter().zip(&self.times);
+        two_sample(samples.map(|(x, t)| (*x, *t < middle)).collect())
     }
 }
 
+/// sup |F_1 − F_2| between the samples that are marked and those that are not, and
+/// n_1 n_2 / (n_1 + n_2).
+pub(crate) fn two_sample(mut order: Vec<(f64, bool)>) -> (f64, f64) {
+    order.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let marked = order.iter().filter(|s| s.1).count() as f64;
+    let others = order.len() as f64 - marked;
+    if marked == 0.0 || others == 0.0 {
+        return (0.0, 0.0);
+    }
+    let (mut difference, mut largest) = (0.0f64, 0.0f64);
+    for (k, (x, is_marked)) in order.iter().enumerate() {
+        difference += if *is_marked {
+            1.0 / marked
+        } else {
+            -1.0 / others
+        };
+        if order.get(k + 1).is_none_or(|next| next.0 > *x) {
+            largest = largest.max(difference.abs());
+        }
+    }
+    (largest, marked * others / (marked + others))
+}
+
 /// Q(λ) = 2 Σ_{k≥1} (−1)^{k−1} e^{−2 k² λ²}, the probability that √n sup|F_1 − F_2| exceeds λ.
-fn kolmogorov_tail(lambda: f64) -> f64 {
+pub(crate) fn kolmogorov_tail(lambda: f64) -> f64 {
     if lambda.is_nan() || lambda < 0.3 {
         return 1.0;
     }

@@ -48,7 +48,7 @@ impl Powers {
 
     /// The derivatives of all monomials, (monomial, D, n) or (monomial, n).
     pub(super) fn fill(&self, derivative: Derivative, monomials: &[Factors], out: &mut [f64]) {
-        if self.n > 0 {
+        if !out.is_empty() {
             Arch::new().dispatch(Fill {
                 powers: self,
                 derivative,

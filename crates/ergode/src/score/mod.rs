@@ -1,15 +1,22 @@
 //! The stationary score s = ∇ ln p_ss.
 
+mod certificate;
 mod closed_form;
 mod confinement;
 mod fields;
+mod identity;
+mod moments;
+mod resample;
 mod sums;
 
+pub use certificate::{CertificateConfig, ScoreCertificate, certificate_library, certify_score};
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
 };
 pub use confinement::Confinement;
 pub use fields::{Gradients, SpinFields, VectorFields};
+pub use identity::{Identity, IdentityTest};
+pub use resample::{Marginal, ResampleConfig, Resampling};
 pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
 
 use crate::observable::{Functions, state_by_state};

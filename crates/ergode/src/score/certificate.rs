@@ -1,0 +1,377 @@
+//! How good a score is, told from data alone.
+
+use std::fmt;
+
+use ndarray::{Array2, ArrayView1};
+use serde::{Deserialize, Serialize};
+
+use super::Score;
+use super::identity::{Identity, IdentityTest};
+use super::moments::{Basis, Moments};
+use super::resample::{ResampleConfig, Resampling, resample};
+use crate::check::{Finding, Severity, Verdict, digits};
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser};
+use crate::error::{Error, Result};
+use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, accumulate_lagged};
+use crate::linalg;
+use crate::observable::{Functions, Library, Monomials};
+
+/// How a score is judged; the defaults alarm falsely about once in a thousand data sets.
+///
+/// A violation counts when it is both significant and of a size: on many samples even a very good
+/// score violates something significantly, and on few samples a good one violates something by chance.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CertificateConfig {
+    /// Sub-sampling and blocks.
+    pub statistics: LaggedConfig,
+    /// Probability of a violation by chance, over all identities or all coordinates together, below
+    /// which it is significant enough for a warning.
+    pub warn_probability: f64,
+    /// The same for a failure.
+    pub fail_probability: f64,
+    /// Relative errors of the score up to this are only information, however significant.
+    pub warn_error: f64,
+    /// Relative error of the score from which a violation is a failure.
+    pub fail_error: f64,
+    /// Kolmogorov-Smirnov distance from which a change of a marginal is a failure.
+    pub fail_distance: f64,
+    /// Fraction of Langevin steps out of the support from which there is a warning.
+    pub warn_refused: f64,
+    /// The Langevin runs.
+    pub resample: ResampleConfig,
+}
+
+impl Default for CertificateConfig {
+    fn default() -> Self {
+        Self {
+            statistics: LaggedConfig::default(),
+            warn_probability: 1e-3,
+            fail_probability: 1e-5,
+            warn_error: 0.01,
+            fail_error: 0.1,
+            fail_distance: 0.1,
+            warn_refused: 0.05,
+            resample: ResampleConfig::default(),
+        }
+    }
+}
+
+/// What held-out data say about a score. All but the loss is in standardised coordinates z.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreCertificate {
+    /// Number of blocks that the errors come from.
+    pub blocks: usize,
+    /// ⟨z sᵀ⟩ + 1, zero for the exact score.
+    pub stein: Array2<f64>,
+    /// ‖⟨z sᵀ⟩ + 1‖ / √D, the relative error of the part of the score that is linear in z.
+    pub stein_error: f64,
+    /// What chance alone gives for `stein_error`.
+    pub stein_floor: f64,
+    /// ⟨f s_j + ∂_j f⟩ for f = 1, every z_i and every function of the library; ⟨z·s⟩/D + 1 where D > 1; and
+    /// ⟨|s|² + ∇·s⟩ where ∇·s is known.
+    pub identities: Vec<Identity>,
+    /// The identities together.
+    pub test: IdentityTest,
+    /// Relative L2(p_ss) size of the projection of the score's error on the functions f, with what
+    /// chance adds subtracted: a lower bound on the relative error of the score.
+    pub relative_error: f64,
+    /// What chance alone gives for it.
+    pub relative_floor: f64,
+    /// Hyvärinen's objective ⟨|s|²/2 + ∇·s⟩ in raw coordinates and its standard error, where ∇·s is known.
+    pub loss: Option<[f64; 2]>,
+    /// The Langevin runs.
+    pub resampling: Option<Resampling>,
+    /// What was found, the worst first.
+    pub findings: Vec<Finding>,
+    /// The worst of it.
+    pub verdict: Verdict,
+}
+
+/// The most identities that the default library may give.
+const MOST_IDENTITIES: usize = 2000;
+
+/// The monomials of degree 2 and 3, or of degree 2, or none: as many as give a bearable number of
+/// identities. The constant and the coordinates are always tested.
+pub fn certificate_library(names: &[String]) -> Result<Monomials> {
+    for top in [3, 2] {
+        // Only few coordinates can qualify, so that the list is never long.
+        if names.len().pow(3) <= MOST_IDENTITIES {
+            let library = Monomials::new(names, 2..=top)?;
+            if library.len() * names.len() <= MOST_IDENTITIES {
+                return Ok(library);
+            }
+        }
+    }
+    Monomials::from_exponents(names, Vec::new())
+}
+
+/// Judge a score by data that it was not fitted to.
+///
+/// For the exact score ⟨f s + ∇f⟩ = 0 for every f (Stein's identity, by parts). This is tested for the
+/// functions of `library`, of standardised coordinates ([`certificate_library`] is the usual choice),
+/// with errors over blocks; short Langevin runs from the data then must leave their marginals alone.
+///
+/// # Errors
+/// When the dimensions do not agree, there are fewer than two blocks, a coordinate is constant, or
+/// the work is stopped.
+pub fn certify_score(
+    score: &dyn Score,
+    heldout: &Ensemble,
+    library: &dyn Library,
+    config: &CertificateConfig,
+    control: &Control,
+) -> Result<ScoreCertificate> {
+    let dim = heldout.dim();
+    if score.dim() != dim || library.dim() != dim {
+        return Err(Error::input(format!(
+            "a score of {} coordinates and functions of {} cannot be tested on data of {dim}",
+            score.dim(),
+            library.dim()
+        )));
+    }
+    let standardiser = Standardiser::from_ensemble(heldout)?;
+    let basis = Basis::new(heldout.names(), library, &standardiser);
+    let moments = Moments::new(score, &basis, known_divergence(score, heldout));
+    let grid = match heldout.sampling_interval() {
+        Some(interval) => LagGrid::even(interval, vec![0])?,
+        None => LagGrid::windows(vec![0.0], 1.0)?,
+    };
+    let sums = accumulate_lagged(
+        heldout,
+        &basis,
+        &moments,
+        &grid,
+        &config.statistics,
+        control,
+    )?;
+    let estimate = sums.jackknife(|sums: &PairSums| {
+        let mut values = sums.initial_mean(0).to_vec();
+        values.extend(sums.future_mean(0).iter().skip(1).take(dim));
+        values
+    })?;
+    let gram = sums.total().correlation(0);
+    let gram = gram
+        .slice(ndarray::s![.., moments.basis_range()])
+        .to_owned();
+    let mut certificate = measure(&moments, &basis, &estimate, &gram)?;
+    if config.resample.starts > 0 {
+        let errors = estimate.errors();
+        let effective: Vec<f64> = (0..dim)
+            .map(|i| errors[moments.len() + i].powi(-2))
+            .collect();
+        let squares = moments.square_range();
+        let curvature = squares.map(|k| estimate.values[k]).fold(0.0, f64::max);
+        let resampling = resample(
+            score,
+            heldout,
+            &standardiser,
+            (&effective, curvature),
+            &config.resample,
+            control,
+        )?;
+        certificate.resampling = Some(resampling);
+    }
+    certificate.judge(config);
+    Ok(certificate)
+}
+
+fn known_divergence(score: &dyn Score, ensemble: &Ensemble) -> bool {
+    let first = &ensemble.segments()[0];
+    let mut x = vec![0.0; ensemble.dim()];
+    ensemble.trajectories()[first.trajectory].row(first.rows.start, &mut x);
+    score.divergence(&x, &mut [0.0])
+}
+
+/// Everything but the Langevin runs.
+fn measure(
+    moments: &Moments,
+    basis: &Basis,
+    estimate: &Jackknife,
+    gram: &Array2<f64>,
+) -> Result<ScoreCertificate> {
+    let dim = moments.dim();
+    let errors = estimate.errors();
+    let identities = Identity::from_jackknife(moments.identity_labels(), estimate);
+    let stein_at = |i: usize, j: usize| (1 + i) * dim + j;
+    let stein = Array2::from_shape_fn((dim, dim), |(i, j)| estimate.values[stein_at(i, j)]);
+    let size = |of: &dyn Fn(usize, usize) -> f64| {
+        let squares = (0..dim * dim).map(|k| of(k / dim, k % dim).powi(2));
+        (squares.sum::<f64>() / dim as f64).sqrt()
+    };
+    let squares: f64 = moments.square_range().map(|k| estimate.values[k]).sum();
+    // G⁻¹ = W Wᵀ, unresolved directions left out.
+    let (values, vectors) = linalg::symmetric_eigen(linalg::symmetric_part(gram.view()).view())?;
+    let largest = values[values.len() - 1];
+    let roots = values.mapv(|v| {
+        if v > 1e-10 * largest {
+            1.0 / v.sqrt()
+        } else {
+            0.0
+        }
+    });
+    let whiten = vectors * &roots;
+    let projected = |row: ArrayView1<f64>| -> f64 {
+        let row = row.slice(ndarray::s![..basis.len() * dim]);
+        let row = row
+            .to_shape((basis.len(), dim))
+            .expect("function, coordinate");
+        let along = whiten.t().dot(&row);
+        along.iter().map(|v| v * v).sum()
+    };
+    let violation = projected(estimate.values.view());
+    let chance: f64 = estimate.deviations.rows().into_iter().map(projected).sum();
+    Ok(ScoreCertificate {
+        blocks: estimate.deviations.nrows(),
+        stein_error: size(&|i, j| stein[[i, j]]),
+        stein_floor: size(&|i, j| errors[stein_at(i, j)]),
+        stein,
+        test: IdentityTest::new(&identities).expect("the score has a mean"),
+        identities,
+        relative_error: ((violation - chance).max(0.0) / squares).sqrt(),
+        relative_floor: (chance / squares).sqrt(),
+        loss: moments
+            .loss_index()
+            .map(|k| [estimate.values[k], errors[k]]),
+        resampling: None,
+        findings: Vec::new(),
+        verdict: Verdict::Pass,
+    })
+}
+
+impl ScoreCertificate {
+    fn judge(&mut self, config: &CertificateConfig) {
+        self.judge_identities(config);
+        if let Some(resampling) = &self.resampling {
+            self.findings.extend(judge_runs(resampling, config));
+        }
+        self.findings.sort_by_key(|f| std::cmp::Reverse(f.severity));
+        self.verdict = Verdict::of(&self.findings);
+    }
+
+    fn judge_identities(&mut self, config: &CertificateConfig) {
+        let percent = |fraction: f64| format!("{} %", digits(100.0 * fraction));
+        let test = &self.test;
+        // An error that is not a number is no small one.
+        let small = self.relative_error <= config.warn_error;
+        let large = !self.relative_error.is_finite() || self.relative_error > config.fail_error;
+        if test.probability < config.warn_probability {
+            let certain = test.probability < config.fail_probability;
+            let severity = match (small, large && certain) {
+                (true, _) => Severity::Info,
+                (_, true) => Severity::Fail,
+                _ => Severity::Warn,
+            };
+            self.findings.push(Finding::new(
+                "identities",
+                severity,
+                format!(
+                    "of {} averages that are zero for the exact score, {} is {} standard errors off \
+                     (probability {} by chance); the violations amount to an error of the score of \
+                     at least {}",
+                    test.count,
+                    test.worst,
+                    digits(test.z.abs()),
+                    digits(test.probability),
+                    percent(self.relative_error)
+                ),
+                "enlarge the span of the score or its network, or fit it to more data",
+            ));
+        }
+        if self.relative_floor > config.fail_error {
+            self.findings.push(Finding::new(
+                "few-data",
+                Severity::Info,
+                format!(
+                    "chance alone gives an error of {}, so that smaller errors of the score cannot be \
+                     seen",
+                    percent(self.relative_floor)
+                ),
+                "judge the score by more data",
+            ));
+        }
+    }
+}
+
+fn judge_runs(resampling: &Resampling, config: &CertificateConfig) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let count = resampling.marginals.len() as f64;
+    if let Some(worst) = resampling.worst()
+        && worst.probability * count < config.warn_probability
+    {
+        let certain = worst.probability * count < config.fail_probability;
+        let severity = if certain && worst.distance > config.fail_distance {
+            Severity::Fail
+        } else {
+            Severity::Warn
+        };
+        findings.push(Finding::new(
+            "resampling",
+            severity,
+            format!(
+                "short Langevin runs from the data move the law of {} by {} \
+                 (Kolmogorov-Smirnov distance; chance gives about {})",
+                worst.name,
+                digits(worst.distance),
+                digits(0.87 * worst.floor)
+            ),
+            "the score does not belong to these data; fit it again, or shorten the step of the runs",
+        ));
+    }
+    if resampling.refused > config.warn_refused {
+        findings.push(Finding::new(
+            "refused",
+            Severity::Warn,
+            format!(
+                "{} % of the Langevin steps would have left the support of the data",
+                digits(100.0 * resampling.refused)
+            ),
+            "the score does not hold the samples together; confine it, or shorten the step",
+        ));
+    }
+    findings
+}
+
+impl fmt::Display for ScoreCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verdict = match self.verdict {
+            Verdict::Pass => "pass",
+            Verdict::Warn => "warn",
+            Verdict::Fail => "fail",
+        };
+        writeln!(f, "score: {verdict}, errors over {} blocks", self.blocks)?;
+        writeln!(
+            f,
+            "Stein error {} (chance {}), relative error at least {} (chance {})",
+            digits(self.stein_error),
+            digits(self.stein_floor),
+            digits(self.relative_error),
+            digits(self.relative_floor)
+        )?;
+        writeln!(
+            f,
+            "{} identities, worst {} at z = {}, probability {}",
+            self.test.count,
+            self.test.worst,
+            digits(self.test.z),
+            digits(self.test.probability)
+        )?;
+        if let Some([loss, error]) = self.loss {
+            writeln!(f, "held-out loss {} +- {}", digits(loss), digits(error))?;
+        }
+        if let Some(worst) = self.resampling.as_ref().and_then(Resampling::worst) {
+            writeln!(
+                f,
+                "Langevin runs move {} most, by {} (floor {})",
+                worst.name,
+                digits(worst.distance),
+                digits(worst.floor)
+            )?;
+        }
+        for finding in &self.findings {
+            writeln!(f, "- {}; {}", finding.message, finding.advice)?;
+        }
+        Ok(())
+    }
+}

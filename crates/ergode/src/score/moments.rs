@@ -1,0 +1,192 @@
+//! The averages of a certificate, as functions for lagged statistics at lag zero.
+
+use std::ops::Range;
+
+use super::Score;
+use crate::data::Standardiser;
+use crate::observable::{Functions, Library};
+
+/// 1, z and the functions of a library, as functions of raw coordinates.
+pub(super) struct Basis<'a> {
+    library: &'a dyn Library,
+    standardiser: &'a Standardiser,
+    labels: Vec<String>,
+}
+
+impl<'a> Basis<'a> {
+    pub(super) fn new(
+        names: &[String],
+        library: &'a dyn Library,
+        standardiser: &'a Standardiser,
+    ) -> Self {
+        let labels = std::iter::once("1".to_owned())
+            .chain(names.iter().cloned())
+            .chain(library.labels().iter().cloned());
+        Self {
+            library,
+            standardiser,
+            labels: labels.collect(),
+        }
+    }
+
+    /// z of a tile, (D, n).
+    fn standardise(&self, x: &[f64], z: &mut [f64]) {
+        let n = x.len() / self.dim();
+        let Standardiser { mean, scale } = self.standardiser;
+        for (i, (x, z)) in x.chunks_exact(n).zip(z.chunks_exact_mut(n)).enumerate() {
+            for (z, x) in z.iter_mut().zip(x) {
+                *z = (x - mean[i]) / scale[i];
+            }
+        }
+    }
+}
+
+impl Functions for Basis<'_> {
+    fn dim(&self) -> usize {
+        self.library.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.dim();
+        if n == 0 {
+            return;
+        }
+        let (one, rest) = out.split_at_mut(n);
+        let (z, functions) = rest.split_at_mut(x.len());
+        one.fill(1.0);
+        self.standardise(x, z);
+        self.library.values(z, functions);
+    }
+}
+
+/// f s_j + ∂_j f for every f of a basis, (f, j), in standardised coordinates; z·s/D + 1, which sees what
+/// all of several coordinates have in common when each alone is too noisy; |s|² + ∇·s in raw coordinates where it
+/// is known, which is the same with f = s. And then, not zero for the exact score, the basis, s_j², and
+/// |s|²/2 + ∇·s where it is known.
+pub(super) struct Moments<'a> {
+    score: &'a dyn Score,
+    basis: &'a Basis<'a>,
+    divergence: bool,
+    identities: Vec<String>,
+    labels: Vec<String>,
+}
+
+impl<'a> Moments<'a> {
+    /// `divergence` tells whether ∇·s is known.
+    pub(super) fn new(score: &'a dyn Score, basis: &'a Basis, divergence: bool) -> Self {
+        let names = &basis.labels[1..=basis.dim()];
+        let mut identities: Vec<String> = Vec::new();
+        for f in &basis.labels {
+            identities.extend(names.iter().map(|x| format!("<{f} s({x}) + d({f})/d{x}>")));
+        }
+        if names.len() > 1 {
+            identities.push("<x.s/D + 1>".to_owned());
+        }
+        if divergence {
+            identities.push("<s.s + div s>".to_owned());
+        }
+        let mut labels = identities.clone();
+        labels.extend(basis.labels.iter().cloned());
+        labels.extend(names.iter().map(|x| format!("s({x})^2")));
+        if divergence {
+            labels.push("loss".to_owned());
+        }
+        Self {
+            score,
+            basis,
+            divergence,
+            identities,
+            labels,
+        }
+    }
+
+    pub(super) fn identity_labels(&self) -> &[String] {
+        &self.identities
+    }
+
+    /// The rows of the basis.
+    pub(super) fn basis_range(&self) -> Range<usize> {
+        let start = self.identities.len();
+        start..start + self.basis.len()
+    }
+
+    /// The rows of s_j².
+    pub(super) fn square_range(&self) -> Range<usize> {
+        let start = self.basis_range().end;
+        start..start + self.dim()
+    }
+
+    /// The row of |s|²/2 + ∇·s.
+    pub(super) fn loss_index(&self) -> Option<usize> {
+        self.divergence.then_some(self.labels.len() - 1)
+    }
+}
+
+impl Functions for Moments<'_> {
+    fn dim(&self) -> usize {
+        self.basis.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let (dim, basis) = (self.dim(), self.basis.len());
+        let n = x.len() / dim;
+        if n == 0 {
+            return;
+        }
+        let (identities, rest) = out.split_at_mut(self.identities.len() * n);
+        let (functions, rest) = rest.split_at_mut(basis * n);
+        let (squares, loss) = rest.split_at_mut(dim * n);
+        let identity_rows = self.identities.len() - usize::from(self.divergence);
+        self.basis.values(x, functions);
+        let mut score = vec![0.0; x.len()];
+        self.score.score(x, &mut score);
+        if self.divergence {
+            let fisher = &mut identities[identity_rows * n..];
+            self.score.divergence(x, loss);
+            for (s, loss) in loss.iter_mut().enumerate() {
+                let square: f64 = score.iter().skip(s).step_by(n).map(|s| s * s).sum();
+                fisher[s] = square + *loss;
+                *loss += 0.5 * square;
+            }
+        }
+        for (row, scale) in score
+            .chunks_exact_mut(n)
+            .zip(&self.basis.standardiser.scale)
+        {
+            row.iter_mut().for_each(|s| *s *= scale);
+        }
+        for (square, s) in squares.iter_mut().zip(&score) {
+            *square = s * s;
+        }
+        let trace = &mut identities[basis * dim * n..identity_rows * n];
+        trace.fill(1.0);
+        for (z, s) in functions[n..].chunks_exact(n).zip(score.chunks_exact(n)) {
+            for ((sum, z), s) in trace.iter_mut().zip(z).zip(s) {
+                *sum += z * s / dim as f64;
+            }
+        }
+        // The gradients first: 0 of the constant, 1 of each coordinate, those of the library.
+        let (known, gradients) = identities.split_at_mut((1 + dim) * dim * n);
+        known.fill(0.0);
+        for i in 0..dim {
+            let at = ((1 + i) * dim + i) * n;
+            known[at..at + n].fill(1.0);
+        }
+        let library = &mut gradients[..(basis - 1 - dim) * dim * n];
+        let z = &functions[n..(1 + dim) * n];
+        self.basis.library.gradient_tile(z, library);
+        for (k, f) in functions.chunks_exact(n).enumerate() {
+            let rows = &mut identities[k * dim * n..(k + 1) * dim * n];
+            for (row, s) in rows.chunks_exact_mut(n).zip(score.chunks_exact(n)) {
+                for ((value, f), s) in row.iter_mut().zip(f).zip(s) {
+                    *value += f * s;
+                }
+            }
+        }
+    }
+}
