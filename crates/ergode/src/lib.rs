@@ -50,6 +50,7 @@ mod error;
 mod lagged;
 mod linalg;
 mod mobility;
+mod nn;
 mod observable;
 mod quadrature;
 mod score;
@@ -73,6 +74,7 @@ pub use mobility::{
     ConstantMobility, PhiMethod, Repair, Structure, StructureConfig, SymmetryClass,
     estimate_constant_mobility, estimate_structure, site_blocks,
 };
+pub use nn::{Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile};
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
     Monomials, RadialBasis, SpinFamilies,

@@ -5,6 +5,7 @@ mod data;
 mod data_support;
 mod lagged;
 mod mobility;
+mod nn;
 mod observable;
 mod score;
 mod score_certificate;

@@ -130,15 +130,15 @@ impl<S: Simd> Real for Lanes<S> {
     }
 }
 
-/// A buffer of `f64` that begins on a cache line, so that vectors in it never straddle two.
+/// A buffer of numbers that begins on a cache line, so that vectors in it never straddle two.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct AlignedBuffer {
-    data: Vec<f64>,
+pub(crate) struct AlignedBuffer<T = f64> {
+    data: Vec<T>,
     offset: usize,
     length: usize,
 }
 
-impl AlignedBuffer {
+impl<T: Copy + Default> AlignedBuffer<T> {
     const LINE: usize = 64;
 
     pub(crate) fn zeros(length: usize) -> Self {
@@ -150,17 +150,17 @@ impl AlignedBuffer {
     /// Change the length; the content is lost where the buffer grows.
     pub(crate) fn resize(&mut self, length: usize) {
         if self.offset + length > self.data.len() {
-            self.data = vec![0.0; length + Self::LINE / size_of::<f64>()];
+            self.data = vec![T::default(); length + Self::LINE / size_of::<T>()];
             self.offset = self.data.as_ptr().align_offset(Self::LINE);
         }
         self.length = length;
     }
 
-    pub(crate) fn as_slice(&self) -> &[f64] {
+    pub(crate) fn as_slice(&self) -> &[T] {
         &self.data[self.offset..self.offset + self.length]
     }
 
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [f64] {
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [T] {
         &mut self.data[self.offset..self.offset + self.length]
     }
 }

@@ -8,7 +8,7 @@ mod sde;
 pub use ensemble::{
     Failure, Initial, SimulateConfig, Simulation, simulate_ensemble, simulate_to_file,
 };
-pub(crate) use lanes::Lanes;
 pub use lanes::Real;
+pub(crate) use lanes::{AlignedBuffer, Lanes};
 pub use random::{Purpose, Stream};
 pub use sde::{Dimensions, Dynamics, GROUP, Scheme, Sde};

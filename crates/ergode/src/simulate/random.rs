@@ -19,6 +19,8 @@ pub enum Purpose {
     Transition = 3,
     /// Choices made by an analysis (sub-sampling, splits).
     Analysis = 4,
+    /// Initial weights of a network.
+    Weights = 5,
 }
 
 /// One scalar random stream.

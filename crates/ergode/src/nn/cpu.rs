@@ -1,0 +1,141 @@
+//! The engine on the processor.
+
+use std::sync::Mutex;
+
+use ndarray::{ArrayViewMut2, Axis};
+use pulp::Arch;
+use rayon::prelude::*;
+
+use super::engine::{Batch, Engine, Tile};
+use super::mlp::Mlp;
+use super::tile::{Plan, Scratch, Task};
+use crate::simulate::AlignedBuffer;
+
+/// The most partial gradients of a batch: each is summed by one thread, and their number does not
+/// depend on the number of threads.
+const PARTIALS: usize = 32;
+
+/// Networks on the processor: tiles of states, on the threads of the current `rayon` pool or on
+/// the calling thread alone.
+#[derive(Debug, Default)]
+pub struct CpuEngine {
+    arch: Arch,
+    single: bool,
+    calls: Mutex<Vec<Call>>,
+    scratch: Mutex<Vec<Scratch>>,
+}
+
+/// What a call needs besides the work space of its tiles; kept between calls.
+#[derive(Debug, Default)]
+struct Call {
+    plan: Plan,
+    packed: AlignedBuffer<f32>,
+    partials: Vec<Partial>,
+}
+
+/// The sum over some consecutive tiles.
+#[derive(Debug, Default)]
+struct Partial {
+    gradient: AlignedBuffer<f32>,
+    loss: f64,
+}
+
+impl CpuEngine {
+    /// An engine that works on the calling thread alone.
+    pub fn single_core() -> Self {
+        Self {
+            single: true,
+            ..Self::default()
+        }
+    }
+
+    /// Run `work` with something of `pool`, which goes back afterwards.
+    fn with<T: Default, R>(pool: &Mutex<Vec<T>>, work: impl FnOnce(&mut T) -> R) -> R {
+        let lock = || pool.lock().expect("no code that may panic holds the lock");
+        let mut item = lock().pop().unwrap_or_default();
+        let result = work(&mut item);
+        lock().push(item);
+        result
+    }
+
+    /// Run `work` on each item, on as many threads as the engine may use.
+    fn for_each<I: IndexedParallelIterator>(&self, items: I, work: impl Fn(I::Item) + Sync + Send) {
+        // What may not be split runs on the calling thread.
+        let least = if self.single { usize::MAX } else { 1 };
+        items.with_min_len(least).for_each(work);
+    }
+
+    /// Run `work` with the weights of `mlp` as the products read them.
+    fn with_call<R>(&self, mlp: &Mlp, batch: &Batch, work: impl FnOnce(&mut Call) -> R) -> R {
+        let (n, inputs) = (batch.states, mlp.inputs());
+        assert_eq!(batch.x.len(), inputs * n, "states: (inputs, n)");
+        assert_eq!(
+            batch.tangents.len(),
+            batch.directions * inputs * n,
+            "tangents: (directions, inputs, n)"
+        );
+        Self::with(&self.calls, |call: &mut Call| {
+            call.plan.update(mlp, batch.directions);
+            call.plan.pack(self.arch, mlp, &mut call.packed);
+            work(call)
+        })
+    }
+}
+
+impl Engine for CpuEngine {
+    fn evaluate(&self, mlp: &Mlp, batch: &Batch, y: &mut [f32], dy: &mut [f32]) {
+        let (n, outputs) = (batch.states, mlp.outputs());
+        let shape = "y: (outputs, n), dy: (directions, outputs, n)";
+        let mut y = ArrayViewMut2::from_shape((outputs, n), y).expect(shape);
+        let mut dy = ArrayViewMut2::from_shape((batch.directions * outputs, n), dy).expect(shape);
+        self.with_call(mlp, batch, |call| {
+            let (plan, packed) = (&call.plan, call.packed.as_slice());
+            let y = y.axis_chunks_iter_mut(Axis(1), plan.states).into_par_iter();
+            let dy = dy
+                .axis_chunks_iter_mut(Axis(1), plan.states)
+                .into_par_iter();
+            self.for_each(y.zip(dy).enumerate(), |(tile, (y, dy))| {
+                let task = Task::new(self.arch, plan, packed, batch, tile);
+                Self::with(&self.scratch, |scratch| task.evaluate(scratch, y, dy));
+            });
+        });
+    }
+
+    fn gradient(
+        &self,
+        mlp: &Mlp,
+        batch: &Batch,
+        loss: &(dyn Fn(Tile) -> f64 + Sync),
+        gradient: &mut [f32],
+    ) -> f64 {
+        assert_eq!(
+            gradient.len(),
+            mlp.parameters().len(),
+            "one derivative per parameter"
+        );
+        self.with_call(mlp, batch, |call| {
+            let (plan, packed) = (&call.plan, call.packed.as_slice());
+            let tiles = batch.states.div_ceil(plan.states);
+            let count = tiles.min(PARTIALS);
+            call.partials.resize_with(PARTIALS, Partial::default);
+            let partials = &mut call.partials[..count];
+            self.for_each(partials.par_iter_mut().enumerate(), |(index, partial)| {
+                partial.gradient.resize(plan.partial_len());
+                let sum = partial.gradient.as_mut_slice();
+                sum.fill(0.0);
+                partial.loss = Self::with(&self.scratch, |scratch| {
+                    (index * tiles / count..(index + 1) * tiles / count)
+                        .map(|tile| {
+                            let task = Task::new(self.arch, plan, packed, batch, tile);
+                            task.gradient(scratch, loss, sum)
+                        })
+                        .sum()
+                });
+            });
+            for partial in &*partials {
+                plan.add_partial(partial.gradient.as_slice(), gradient);
+            }
+            partials.iter().map(|partial| partial.loss).sum()
+        })
+    }
+}
