@@ -13,7 +13,7 @@ use crate::simulate::AlignedBuffer;
 
 /// The most partial gradients of a batch: each is summed by one thread, and their number does not
 /// depend on the number of threads.
-const PARTIALS: usize = 32;
+const PARTIALS: usize = 16;
 
 /// Networks on the processor: tiles of states, on the threads of the current `rayon` pool or on
 /// the calling thread alone.
@@ -122,20 +122,32 @@ impl Engine for CpuEngine {
             self.for_each(partials.par_iter_mut().enumerate(), |(index, partial)| {
                 partial.gradient.resize(plan.partial_len());
                 let sum = partial.gradient.as_mut_slice();
-                sum.fill(0.0);
+                let tiles = index * tiles / count..(index + 1) * tiles / count;
                 partial.loss = Self::with(&self.scratch, |scratch| {
-                    (index * tiles / count..(index + 1) * tiles / count)
-                        .map(|tile| {
-                            let task = Task::new(self.arch, plan, packed, batch, tile);
-                            task.gradient(scratch, loss, sum)
-                        })
-                        .sum()
+                    let gradient = |tile: usize| {
+                        let task = Task::new(self.arch, plan, packed, batch, tile);
+                        task.gradient(scratch, loss, tile > tiles.start, sum)
+                    };
+                    tiles.clone().map(gradient).sum()
                 });
             });
-            for partial in &*partials {
-                plan.add_partial(partial.gradient.as_slice(), gradient);
+            if let Some((total, rest)) = partials.split_first_mut() {
+                let total = total.gradient.as_mut_slice();
+                for partial in rest {
+                    add_to(self.arch, total, partial.gradient.as_slice());
+                }
+                plan.add_partial(total, gradient);
             }
             partials.iter().map(|partial| partial.loss).sum()
         })
     }
+}
+
+/// sum += terms.
+fn add_to(arch: Arch, sum: &mut [f32], terms: &[f32]) {
+    arch.dispatch(|| {
+        for (sum, term) in sum.iter_mut().zip(terms) {
+            *sum += term;
+        }
+    });
 }

@@ -39,48 +39,73 @@ fn panels<S: Simd>(columns: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |start| (start, width.min(columns - start)))
 }
 
-/// Writes the right-hand matrix B of a product, B[k, j] = `source[k * depth_stride + j * column_stride]`,
-/// panel by panel in the order in which [`multiply`] reads it; `packed` holds depth × columns(width).
+/// Where the numbers of the right-hand matrix of a product come from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// The rows of the matrix.
+    Rows,
+    /// Its columns.
+    Columns,
+}
+
+/// Writes the right-hand matrix of a product, of shape (depth, width), panel by panel in the order in
+/// which [`multiply`] reads it; `packed` holds depth × columns(width).
 pub(super) fn pack(
     arch: Arch,
-    source: &[f32],
-    (depth, depth_stride): (usize, usize),
-    (width, column_stride): (usize, usize),
+    source: Source,
+    matrix: &[f32],
+    depth: usize,
+    width: usize,
     packed: &mut [f32],
 ) {
-    struct Pack<'a> {
-        source: &'a [f32],
-        depth: (usize, usize),
-        width: (usize, usize),
-        packed: &'a mut [f32],
-    }
-    impl WithSimd for Pack<'_> {
-        type Output = ();
+    assert_eq!(matrix.len(), depth * width);
+    assert_eq!(packed.len(), depth * columns(width));
+    arch.dispatch(Pack {
+        source,
+        matrix,
+        depth,
+        width,
+        packed,
+    });
+}
 
-        #[inline(always)]
-        fn with_simd<S: Simd>(self, _: S) {
-            let (depth, depth_stride) = self.depth;
-            let (width, column_stride) = self.width;
-            for (start, size) in panels::<S>(columns(width)) {
-                let panel = &mut self.packed[start * depth..][..size * depth];
-                for (k, row) in panel.chunks_exact_mut(size).enumerate() {
-                    for (j, value) in (start..).zip(row) {
-                        *value = if j < width {
-                            self.source[k * depth_stride + j * column_stride]
-                        } else {
-                            0.0
-                        };
+struct Pack<'a> {
+    source: Source,
+    matrix: &'a [f32],
+    depth: usize,
+    width: usize,
+    packed: &'a mut [f32],
+}
+
+impl WithSimd for Pack<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        for (start, size) in panels::<S>(columns(self.width)) {
+            let panel = &mut self.packed[start * self.depth..][..size * self.depth];
+            let used = size.min(self.width.saturating_sub(start));
+            if used < size {
+                panel.fill(0.0);
+            }
+            match self.source {
+                Source::Rows => {
+                    let rows = self.matrix.chunks_exact(self.width);
+                    for (row, target) in rows.zip(panel.chunks_exact_mut(size)) {
+                        target[..used].copy_from_slice(&row[start..start + used]);
+                    }
+                }
+                Source::Columns => {
+                    let columns = self.matrix[start * self.depth..].chunks_exact(self.depth);
+                    for (j, column) in columns.take(used).enumerate() {
+                        for (row, &value) in panel.chunks_exact_mut(size).zip(column) {
+                            row[j] = value;
+                        }
                     }
                 }
             }
         }
     }
-    arch.dispatch(Pack {
-        source,
-        depth: (depth, depth_stride),
-        width: (width, column_stride),
-        packed,
-    });
 }
 
 /// A matrix with one row per state: its numbers, its width, its stride.
@@ -160,22 +185,24 @@ impl WithSimd for Multiply<'_> {
     }
 }
 
-/// C += Pᵀ Q, summed over `rows` rows of both; C has a row for each column of P.
-pub(super) fn add_outer(arch: Arch, rows: usize, p: Rows, q: Rows, c: &mut [f32]) {
+/// C = Pᵀ Q, or C += Pᵀ Q with `add`, summed over `rows` rows of both; C has a row for each column
+/// of P.
+pub(super) fn outer(arch: Arch, rows: usize, p: Rows, q: Rows, add: bool, c: &mut [f32]) {
     assert!(p.data.len() >= rows * p.stride());
     assert!(q.data.len() >= rows * q.stride());
     assert!(c.len() >= p.width * columns(q.width));
-    arch.dispatch(AddOuter { rows, p, q, c });
+    arch.dispatch(Outer { rows, p, q, add, c });
 }
 
-struct AddOuter<'a> {
+struct Outer<'a> {
     rows: usize,
     p: Rows<'a>,
     q: Rows<'a>,
+    add: bool,
     c: &'a mut [f32],
 }
 
-impl WithSimd for AddOuter<'_> {
+impl WithSimd for Outer<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -183,7 +210,7 @@ impl WithSimd for AddOuter<'_> {
         let width = columns(self.q.width);
         for first in (0..self.rows).step_by(DEPTH) {
             for (start, size) in panels::<S>(width) {
-                // SAFETY: `add_outer` checked the lengths: rows × strides, P's width × columns.
+                // SAFETY: `outer` checked the lengths: rows × strides, P's width × columns.
                 unsafe {
                     let product = Panel {
                         rows: self.p.width,
@@ -195,10 +222,40 @@ impl WithSimd for AddOuter<'_> {
                         b_depth: self.q.stride(),
                         c: self.c.as_mut_ptr().add(start),
                         c_row: width,
-                        add: true,
+                        add: self.add || first > 0,
                     };
                     product.run(simd, size);
                 }
+            }
+        }
+    }
+}
+
+/// The sum of the first `rows` rows of A, written to `sum` or added to it.
+pub(super) fn sum_rows(arch: Arch, rows: usize, a: Rows, add: bool, sum: &mut [f32]) {
+    arch.dispatch(SumRows { rows, a, add, sum });
+}
+
+struct SumRows<'a> {
+    rows: usize,
+    a: Rows<'a>,
+    add: bool,
+    sum: &'a mut [f32],
+}
+
+impl WithSimd for SumRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        if !self.add {
+            self.sum.fill(0.0);
+        }
+        let (sums, _) = S::as_mut_simd_f32s(self.sum);
+        for row in self.a.data.chunks_exact(self.a.stride()).take(self.rows) {
+            let (values, _) = S::as_simd_f32s(row);
+            for (sum, &value) in sums.iter_mut().zip(values) {
+                *sum = simd.add_f32s(*sum, value);
             }
         }
     }

@@ -10,7 +10,7 @@ use pulp::Arch;
 use super::activation::{Activate, Deactivate};
 use super::engine::{Batch, Tile};
 use super::mlp::{Layer, Mlp};
-use super::product::{Rows, add_outer, columns, multiply, pack, stride};
+use super::product::{Rows, Source, columns, multiply, outer, pack, stride, sum_rows};
 use crate::simulate::AlignedBuffer;
 
 /// Bytes of activations in a tile: half of a common second-level cache, which also has to hold
@@ -128,10 +128,10 @@ impl Plan {
             let (inputs, outputs) = (layer.inputs, layer.outputs);
             let weights = &mlp.parameters()[layer.weights.clone()];
             let forward = &mut packed[place.forward..place.backward];
-            pack(arch, weights, (inputs, 1), (outputs, inputs), forward);
+            pack(arch, Source::Columns, weights, inputs, outputs, forward);
             if index > 0 {
                 let backward = &mut packed[place.backward..place.bias];
-                pack(arch, weights, (outputs, inputs), (inputs, 1), backward);
+                pack(arch, Source::Rows, weights, outputs, inputs, backward);
             }
             let bias = &mut packed[place.bias..place.bias + columns(outputs)];
             bias[..outputs].copy_from_slice(&mlp.parameters()[layer.bias.clone()]);
@@ -231,11 +231,12 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Add the derivatives of the loss to `partial` and return the loss.
+    /// Write the derivatives of the loss to `partial`, or add them with `add`, and return the loss.
     pub(super) fn gradient(
         &self,
         scratch: &mut Scratch,
         loss: &(dyn Fn(Tile) -> f64 + Sync),
+        add: bool,
         partial: &mut [f32],
     ) -> f64 {
         self.forward(scratch);
@@ -251,7 +252,7 @@ impl<'a> Task<'a> {
             y_bar,
             dy_bar,
         });
-        self.backward(scratch, partial);
+        self.backward(scratch, add, partial);
         loss
     }
 
@@ -334,7 +335,7 @@ impl<'a> Task<'a> {
     }
 
     /// From `scratch.outputs_bar` to the derivatives of all parameters.
-    fn backward(&self, scratch: &mut Scratch, partial: &mut [f32]) {
+    fn backward(&self, scratch: &mut Scratch, add: bool, partial: &mut [f32]) {
         let (plan, rows) = (self.plan, self.plan.rows(self.states));
         self.read_outputs_bar(scratch);
         for (index, place) in plan.places.iter().enumerate().rev() {
@@ -354,13 +355,9 @@ impl<'a> Task<'a> {
             } else {
                 (z_bar, a)
             };
-            add_outer(self.arch, rows, p, q, weights);
+            outer(self.arch, rows, p, q, add, weights);
             let bias = &mut partial[place.bias_gradient..][..columns(outputs)];
-            for row in z_bar.data.chunks_exact(stride(outputs)).take(self.states) {
-                for (bias, value) in bias.iter_mut().zip(row) {
-                    *bias += value;
-                }
-            }
+            sum_rows(self.arch, self.states, z_bar, add, bias);
             if index == 0 {
                 break;
             }
