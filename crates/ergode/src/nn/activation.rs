@@ -40,23 +40,45 @@ fn exp_negative<S: Simd>(simd: S, z: S::f32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(power), exponent))
 }
 
-/// σ(z), silu(z) and silu′(z) = σ + silu (1 − σ).
-#[inline(always)]
-fn silu<S: Simd>(simd: S, z: S::f32s) -> (S::f32s, S::f32s, S::f32s) {
-    let one = simd.splat_f32s(1.0);
-    let sigma = simd.div_f32s(one, simd.add_f32s(one, exp_negative(simd, z)));
-    let value = simd.mul_f32s(z, sigma);
-    let slope = simd.mul_add_e_f32s(value, simd.sub_f32s(one, sigma), sigma);
-    (sigma, value, slope)
+/// What silu and its derivatives are made of.
+struct Silu<V> {
+    z: V,
+    /// σ(z).
+    sigma: V,
+    /// 1 − σ(z) = e^{−z} σ(z), which keeps its digits where σ is close to one.
+    rest: V,
+    /// silu(z).
+    value: V,
 }
 
-/// silu″(z) = σ (1 − σ) (2 + z (1 − 2σ)).
-#[inline(always)]
-fn silu_curvature<S: Simd>(simd: S, z: S::f32s, sigma: S::f32s) -> S::f32s {
-    let (one, two) = (simd.splat_f32s(1.0), simd.splat_f32s(2.0));
-    let bell = simd.mul_f32s(sigma, simd.sub_f32s(one, sigma));
-    let odd = simd.sub_f32s(one, simd.add_f32s(sigma, sigma));
-    simd.mul_f32s(bell, simd.mul_add_e_f32s(z, odd, two))
+impl<V: Copy> Silu<V> {
+    #[inline(always)]
+    fn new<S: Simd<f32s = V>>(simd: S, z: V) -> Self {
+        let one = simd.splat_f32s(1.0);
+        let exp = exp_negative(simd, z);
+        let sigma = simd.div_f32s(one, simd.add_f32s(one, exp));
+        Self {
+            z,
+            sigma,
+            rest: simd.mul_f32s(exp, sigma),
+            value: simd.mul_f32s(z, sigma),
+        }
+    }
+
+    /// silu′ = σ + silu (1 − σ).
+    #[inline(always)]
+    fn slope<S: Simd<f32s = V>>(&self, simd: S) -> V {
+        simd.mul_add_e_f32s(self.value, self.rest, self.sigma)
+    }
+
+    /// silu″ = σ (1 − σ) (2 + z (1 − 2σ)).
+    #[inline(always)]
+    fn curvature<S: Simd<f32s = V>>(&self, simd: S) -> V {
+        let bell = simd.mul_f32s(self.sigma, self.rest);
+        let odd = simd.sub_f32s(self.rest, self.sigma);
+        let factor = simd.mul_add_e_f32s(self.z, odd, simd.splat_f32s(2.0));
+        simd.mul_f32s(bell, factor)
+    }
 }
 
 /// The state of a hidden layer for `states` states and as many directions as the lengths tell:
@@ -96,16 +118,18 @@ impl WithSimd for Activate<'_> {
             let (a, _) = S::as_mut_simd_f32s(&mut a[row.clone()]);
             if self.curvature.is_empty() {
                 for ((z, a), &bias) in z.iter_mut().zip(a).zip(bias) {
-                    (_, *a, *z) = silu(simd, simd.add_f32s(*z, bias));
+                    let silu = Silu::new(simd, simd.add_f32s(*z, bias));
+                    *a = silu.value;
+                    *z = silu.slope(simd);
                 }
                 continue;
             }
             let (curvature, _) = S::as_mut_simd_f32s(&mut self.curvature[row.clone()]);
             for (((z, a), &bias), curvature) in z.iter_mut().zip(a).zip(bias).zip(curvature) {
-                let sum = simd.add_f32s(*z, bias);
-                let sigma;
-                (sigma, *a, *z) = silu(simd, sum);
-                *curvature = silu_curvature(simd, sum, sigma);
+                let silu = Silu::new(simd, simd.add_f32s(*z, bias));
+                *a = silu.value;
+                *z = silu.slope(simd);
+                *curvature = silu.curvature(simd);
             }
             for (dz, da) in dz.chunks_exact(block).zip(da.chunks_exact_mut(block)) {
                 let (dz, _) = S::as_simd_f32s(&dz[row.clone()]);
