@@ -31,6 +31,11 @@ const BENCHES: &[Bench] = &[
         run: lagged,
     },
     Bench {
+        name: "nn",
+        about: "training steps of small networks on one core, beside PyTorch and the peak of a core",
+        run: nn,
+    },
+    Bench {
         name: "simulate",
         about: "Euler-Maruyama steps on one core, beside scalar Rust and Numba",
         run: simulate,
@@ -90,6 +95,57 @@ fn lagged(workspace: &Workspace) -> Result<Report, String> {
     );
     json["cpu"] = json!(cpu);
     json["peer"] = json!("large double-precision matrix products by faer");
+    Ok(Report { json, text })
+}
+
+/// Training steps of small networks: the engine and PyTorch.
+fn nn(workspace: &Workspace) -> Result<Report, String> {
+    let environment = Environment::prepare(workspace, "python-bench-nn", &["numpy", "torch"])?;
+    build_rust_bench(workspace, "nn")?;
+    let rust = rust_bench(workspace, "nn")?;
+    let torch = python_bench(workspace, &environment, "nn_torch.py")?;
+    nn_report(rust, torch, &cpu_model())
+}
+
+/// Merges the figures of both sides and compares them, network by network.
+fn nn_report(rust: Value, torch: Value, cpu: &str) -> Result<Report, String> {
+    let mut json = rust;
+    merge(&mut json, torch);
+    let version = json["versions"]["torch"].as_str();
+    let torch = format!("PyTorch {}", version.unwrap_or("of unknown version"));
+    let compiled = format!("{torch}, compiled");
+    let peers = [("torch", torch), ("torch_compiled", compiled)];
+    let networks = json["networks"].as_object().cloned().unwrap_or_default();
+    let mut text = format!(
+        "Training steps on one core, {cpu}: {} states, loss, gradient, Adam\n",
+        json["states"]
+    );
+    for name in networks.keys() {
+        let steps = |key: &str| figure(&json["networks"], name, &format!("{key}_steps_per_s"));
+        let ours = steps("ergode")?;
+        let all_cores = 1e3 / steps("ergode_all_cores")?;
+        let fraction = figure(&json["networks"], name, "fraction_of_peak")?;
+        let mut rows = vec![("ergode", 1e3 / ours)];
+        let mut best = steps("torch")?;
+        for (key, peer) in &peers {
+            // There may be no compiled peer: it needs a compiler on the machine.
+            if let Ok(steps) = steps(key) {
+                rows.push((peer, 1e3 / steps));
+                best = best.max(steps);
+            }
+        }
+        let title = format!(
+            "{name}, ms per step; {fraction:.2} of the multiply-adds of a core; \
+             {all_cores:.2} ms on {} cores",
+            json["threads"]
+        );
+        write_table(&mut text, &title, &rows);
+        json["networks"][name]["ergode_over_best_torch"] = json!(ours / best);
+    }
+    json["cpu"] = json!(cpu);
+    for (key, peer) in peers {
+        json["peers"][key] = json!(peer);
+    }
     Ok(Report { json, text })
 }
 
@@ -207,7 +263,7 @@ fn merge(value: &mut Value, other: Value) {
     }
 }
 
-/// A time of one system, which must be a positive number.
+/// A figure of one system, which must be a positive number.
 fn figure(json: &Value, system: &str, key: &str) -> Result<f64, String> {
     json[system][key]
         .as_f64()
@@ -270,6 +326,35 @@ mod tests {
     }
 
     #[test]
+    fn networks_are_compared_with_the_faster_peer() {
+        let rust = json!({"states": 512, "threads": 2, "networks": {"2-8-1": {
+            "ergode_steps_per_s": 100.0, "ergode_all_cores_steps_per_s": 200.0,
+            "fraction_of_peak": 0.75,
+        }}});
+        let plain = json!({"networks": {"2-8-1": {"torch_steps_per_s": 20.0}}});
+        let ratio = |torch: &Value| {
+            let report = nn_report(rust.clone(), torch.clone(), "Some CPU").unwrap();
+            report.json["networks"]["2-8-1"]["ergode_over_best_torch"].clone()
+        };
+        assert_eq!(ratio(&plain), json!(5.0));
+        let mut both = plain;
+        both["networks"]["2-8-1"]["torch_compiled_steps_per_s"] = json!(40.0);
+        assert_eq!(ratio(&both), json!(2.5));
+        let report = nn_report(rust.clone(), both, "Some CPU").unwrap();
+        for part in [
+            "Some CPU",
+            "0.75 of",
+            "5.00 ms on 2 cores",
+            "2.50x",
+            "compiled",
+        ] {
+            assert!(report.text.contains(part), "{part}: {}", report.text);
+        }
+        let message = nn_report(rust, json!({}), "Some CPU").err().unwrap();
+        assert!(message.contains("`2-8-1.torch_steps_per_s`"), "{message}");
+    }
+
+    #[test]
     fn a_missing_figure_is_named() {
         let message = simulate_report(rust_figures(), json!({}), "Some CPU").err();
         let message = message.unwrap();
@@ -287,7 +372,10 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_the_benchmarks() {
         let message = parse(&["speed"]).err().unwrap();
-        assert_eq!(message, "no benchmark `speed`; there are: lagged, simulate");
+        assert_eq!(
+            message,
+            "no benchmark `speed`; there are: lagged, nn, simulate"
+        );
         assert!(parse(&["simulate", "--json"]).is_ok_and(|(_, as_json)| as_json));
         assert!(parse(&["simulate"]).is_ok_and(|(_, as_json)| !as_json));
         assert!(parse(&["simulate", "--csv"]).is_err());

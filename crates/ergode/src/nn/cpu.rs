@@ -151,3 +151,48 @@ fn add_to(arch: Arch, sum: &mut [f32], terms: &[f32]) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Loss ½ Σ (y² + ẏ²) and its derivatives.
+    fn square(tile: Tile) -> f64 {
+        tile.y_bar.copy_from_slice(tile.y);
+        tile.dy_bar.copy_from_slice(tile.dy);
+        let values = tile.y.iter().chain(tile.dy);
+        values.map(|&v| 0.5 * f64::from(v).powi(2)).sum()
+    }
+
+    /// The processor at hand runs one kind of vector code; the others must agree with it.
+    #[test]
+    fn all_instruction_sets_agree() {
+        let mlp = Mlp::new(&[3, 70, 33, 2], 1).unwrap();
+        let x: Vec<f32> = (0..300).map(|k| (k as f32).sin()).collect();
+        let batch = Batch {
+            states: 100,
+            x: &x,
+            directions: 1,
+            tangents: &x,
+        };
+        let gradient = |arch: Arch| {
+            let engine = CpuEngine {
+                arch,
+                ..CpuEngine::single_core()
+            };
+            let mut gradient = vec![0.0; mlp.parameters().len()];
+            engine.gradient(&mlp, &batch, &square, &mut gradient);
+            gradient
+        };
+        let best = gradient(Arch::new());
+        let largest = best.iter().fold(0.0f32, |a, g| a.max(g.abs()));
+        let mut archs = vec![Arch::Scalar];
+        #[cfg(target_arch = "x86_64")]
+        archs.extend(pulp::x86::V3::try_new().map(Arch::V3));
+        for arch in archs {
+            for (a, b) in gradient(arch).iter().zip(&best) {
+                assert!((a - b).abs() < 1e-5 * largest, "{a} and {b}");
+            }
+        }
+    }
+}

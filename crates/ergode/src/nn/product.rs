@@ -88,6 +88,9 @@ impl WithSimd for Pack<'_> {
             if used < size {
                 panel.fill(0.0);
             }
+            if used == 0 {
+                continue;
+            }
             match self.source {
                 Source::Rows => {
                     let rows = self.matrix.chunks_exact(self.width);
@@ -108,7 +111,7 @@ impl WithSimd for Pack<'_> {
     }
 }
 
-/// A matrix with one row per state: its numbers, its width, its stride.
+/// A matrix with one row per state, [`stride`] apart.
 #[derive(Clone, Copy)]
 pub(super) struct Rows<'a> {
     pub(super) data: &'a [f32],
