@@ -54,11 +54,18 @@ fn watch(what: &str, finished: &AtomicBool) {
         if std::io::stderr().is_terminal() {
             let bar = bar.get_or_insert_with(|| new_bar(what, total));
             bar.set_position(done);
+            bar.set_message(CONTROL.note());
         } else if last_line.elapsed() > LINE_EVERY {
             last_line = Instant::now();
             let fraction = done as f64 / total as f64;
             let left = start.elapsed().as_secs_f64() * (1.0 / fraction.max(1e-9) - 1.0);
-            eprintln!("{what}: {:.0} %, {left:.0} s left", 100.0 * fraction);
+            let note = CONTROL.note();
+            let note = if note.is_empty() {
+                note
+            } else {
+                format!(", {note}")
+            };
+            eprintln!("{what}: {:.0} %, {left:.0} s left{note}", 100.0 * fraction);
         }
     }
     if let Some(bar) = bar {
@@ -67,10 +74,11 @@ fn watch(what: &str, finished: &AtomicBool) {
 }
 
 fn new_bar(what: &str, total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} [{bar:40}] {percent:>3} %  {eta} left")
-        .expect("the template is valid")
-        .progress_chars("=> ");
+    let style =
+        ProgressStyle::with_template("{prefix} [{bar:40}] {percent:>3} %  {eta} left  {msg}")
+            .expect("the template is valid")
+            .progress_chars("=> ");
     ProgressBar::new(total)
         .with_style(style)
-        .with_message(what.to_owned())
+        .with_prefix(what.to_owned())
 }

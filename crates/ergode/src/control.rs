@@ -1,5 +1,6 @@
 //! How long work is watched and stopped from outside.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::error::{Error, Result};
@@ -13,6 +14,7 @@ pub struct Control {
     stop: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
+    note: Mutex<String>,
 }
 
 impl Control {
@@ -22,6 +24,7 @@ impl Control {
             stop: AtomicBool::new(false),
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
+            note: Mutex::new(String::new()),
         }
     }
 
@@ -43,9 +46,24 @@ impl Control {
         )
     }
 
+    /// What the work last said of itself, such as its loss and rate; empty until it says something.
+    pub fn note(&self) -> String {
+        self.note
+            .lock()
+            .map(|note| note.clone())
+            .unwrap_or_default()
+    }
+
     pub(crate) fn begin(&self, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
+        self.say(String::new());
+    }
+
+    pub(crate) fn say(&self, text: String) {
+        if let Ok(mut note) = self.note.lock() {
+            *note = text;
+        }
     }
 
     pub(crate) fn advance(&self, units: u64) -> Result<()> {

@@ -74,16 +74,23 @@ pub use mobility::{
     ConstantMobility, PhiMethod, Repair, Structure, StructureConfig, SymmetryClass,
     estimate_constant_mobility, estimate_structure, site_blocks,
 };
-pub use nn::{Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile};
+pub use nn::{
+    Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,
+    TrainRecord, TrainReport,
+};
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
     Monomials, RadialBasis, SpinFamilies,
 };
 pub use score::{
-    CertificateConfig, ClosedFormConfig, ClosedFormScore, Confinement, CoordinatesAndScore,
-    DegreeTrial, ExactScore, Gradients, Identity, IdentityTest, Marginal, ResampleConfig,
-    Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields, VectorFields,
-    accumulate_score, certificate_library, certify_score, fit_potential_score, fit_score,
+    CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
+    ConditionalCertificate, ConditionalConfig, ConditionalReport, ConditionalScore, Confinement,
+    CoordinatesAndScore, DegreeTrial, DenoisingConfig, DenoisingReport, ExactScore, Gradients,
+    Identity, IdentityTest, Layout, Marginal, NeuralConditionalScore, NeuralScore, NoiseConfig,
+    ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields,
+    VectorFields, accumulate_score, certificate_library, certify_conditional_score, certify_score,
+    fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_potential_score,
+    fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

@@ -11,6 +11,7 @@ mod score;
 mod score_certificate;
 mod score_confinement;
 mod score_fields;
+mod score_neural;
 mod simulate;
 mod support;
 mod systems;

@@ -8,38 +8,11 @@ use ergode::{
     VectorFields, fit_potential_score, fit_score, generate,
 };
 
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Z_BOUND, relative_error, sample};
 
 /// The interval at which a system is saved by default.
 fn interval(system: &dyn System) -> f64 {
     system.protocol().simulate.save_every
-}
-
-/// Relative L2(p_ss) error over every 37th sample.
-fn relative_error(data: &Ensemble, score: &dyn Score, exact: &dyn ExactFields) -> f64 {
-    let dim = data.dim();
-    let exact = ExactScore::new(dim, exact);
-    let mut x = vec![0.0; dim];
-    let (mut difference, mut size) = (0.0, 0.0);
-    for segment in data.segments() {
-        let rows: Vec<usize> = segment.rows.clone().step_by(37).collect();
-        let n = rows.len();
-        let mut tile = vec![0.0; dim * n];
-        for (s, row) in rows.into_iter().enumerate() {
-            data.trajectories()[segment.trajectory].row(row, &mut x);
-            for i in 0..dim {
-                tile[i * n + s] = x[i];
-            }
-        }
-        let (mut fitted, mut truth) = (vec![0.0; dim * n], vec![0.0; dim * n]);
-        score.score(&tile, &mut fitted);
-        exact.score(&tile, &mut truth);
-        for (s, e) in fitted.iter().zip(&truth) {
-            difference += (s - e).powi(2);
-            size += e.powi(2);
-        }
-    }
-    (difference / size).sqrt()
 }
 
 fn fit(data: &Ensemble, degrees: &[usize], stride: usize) -> ClosedFormScore {

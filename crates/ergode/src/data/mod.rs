@@ -6,6 +6,7 @@
 mod atomic;
 mod csv;
 mod ensemble;
+mod fingerprint;
 mod format;
 mod npy;
 mod npy_dtype;
@@ -18,6 +19,7 @@ mod stream;
 mod support;
 mod trajectory;
 
+pub(crate) use atomic::AtomicFile;
 pub use ensemble::{BurnIn, Ensemble, Segment};
 pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
 pub use standardise::Standardiser;

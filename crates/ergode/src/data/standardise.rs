@@ -152,6 +152,13 @@ impl Standardiser {
         }
     }
 
+    /// Standardised coordinates of a tile (D, n), in the single precision of networks.
+    pub(crate) fn forward_tile(&self, x: &[f64]) -> Vec<f32> {
+        let n = x.len() / self.scale.len();
+        let forward = |(k, x): (usize, &f64)| ((x - self.mean[k / n]) / self.scale[k / n]) as f32;
+        x.iter().enumerate().map(forward).collect()
+    }
+
     /// Undoes [`Standardiser::forward`].
     ///
     /// # Panics

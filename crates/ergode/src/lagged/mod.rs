@@ -5,11 +5,15 @@ mod blocks;
 mod derivative;
 mod grid;
 mod integral;
+mod pool;
 mod sums;
+mod tiles;
 
 pub use accumulate::{LaggedConfig, accumulate_lagged};
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};
 pub use integral::{IntegralRule, relaxation_rates};
+pub(crate) use pool::Pool;
 pub use sums::{Jackknife, LaggedSums, PairSums};
+pub(crate) use tiles::{PairTile, accumulate_pairs};

@@ -100,6 +100,44 @@ pub struct Jackknife {
 }
 
 impl Jackknife {
+    /// From the statistic of all blocks and those with one block left out.
+    pub(crate) fn new(values: Vec<f64>, without: Vec<Vec<f64>>) -> Result<Self> {
+        let count = without.len();
+        if count < 2 {
+            return Err(Error::input(
+                "a standard error needs at least two blocks; cut the record into stretches",
+            ));
+        }
+        let values = Array1::from(values);
+        let mut deviations = Array2::zeros((count, values.len()));
+        for (mut row, without) in deviations.rows_mut().into_iter().zip(without) {
+            row.assign(&Array1::from(without));
+        }
+        let mean = deviations.mean_axis(Axis(0)).expect("there are blocks");
+        let scale = ((count - 1) as f64 / count as f64).sqrt();
+        for mut row in deviations.rows_mut() {
+            row -= &mean;
+            row *= scale;
+        }
+        Ok(Self { values, deviations })
+    }
+
+    /// Of a statistic of plain sums, one list per block.
+    pub(crate) fn of_sums(
+        blocks: &[Vec<f64>],
+        statistic: impl Fn(&[f64]) -> Vec<f64>,
+    ) -> Result<Self> {
+        let size = blocks.first().map_or(0, Vec::len);
+        let total: Vec<f64> = (0..size)
+            .map(|k| blocks.iter().map(|b| b[k]).sum())
+            .collect();
+        let without = blocks.iter().map(|block| {
+            let rest: Vec<f64> = total.iter().zip(block).map(|(t, b)| t - b).collect();
+            statistic(&rest)
+        });
+        Self::new(statistic(&total), without.collect())
+    }
+
     /// Standard error of each value.
     pub fn errors(&self) -> Array1<f64> {
         self.deviations
@@ -184,30 +222,14 @@ impl LaggedSums {
 
     /// Any statistic of the sums, with the jackknife over blocks.
     pub fn jackknife(&self, statistic: impl Fn(&PairSums) -> Vec<f64>) -> Result<Jackknife> {
-        let count = self.blocks.len();
-        if count < 2 {
-            return Err(Error::input(
-                "a standard error needs at least two blocks; cut the record into stretches",
-            ));
-        }
         let total = self.total();
-        let values = Array1::from(statistic(&total));
-        let mut deviations = Array2::zeros((count, values.len()));
-        let mut rest = total.clone();
-        for (k, (_, block)) in self.blocks.iter().enumerate() {
-            rest.clone_from(&total);
+        let without = |block: &PairSums| {
+            let mut rest = total.clone();
             rest.add(block, -1.0);
-            deviations
-                .row_mut(k)
-                .assign(&Array1::from(statistic(&rest)));
-        }
-        let mean = deviations.mean_axis(Axis(0)).expect("there are blocks");
-        let scale = ((count - 1) as f64 / count as f64).sqrt();
-        for mut row in deviations.rows_mut() {
-            row -= &mean;
-            row *= scale;
-        }
-        Ok(Jackknife { values, deviations })
+            statistic(&rest)
+        };
+        let blocks = self.blocks.iter().map(|(_, block)| without(block));
+        Jackknife::new(statistic(&total), blocks.collect())
     }
 
     fn zeros(&self) -> PairSums {

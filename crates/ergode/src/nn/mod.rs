@@ -8,8 +8,11 @@ mod mlp;
 mod optimiser;
 mod product;
 mod tile;
+mod train;
 
 pub use cpu::CpuEngine;
 pub use engine::{Batch, Engine, Tile};
 pub use mlp::Mlp;
 pub use optimiser::{Adam, AdamConfig, Average, Decay};
+pub(crate) use train::{Task, train};
+pub use train::{TrainConfig, TrainRecord, TrainReport};

@@ -193,12 +193,12 @@ fn accumulate(
 }
 
 /// The outcome of the choice of size and ridge.
-struct Selection {
+pub(super) struct Selection {
     /// Index of the size.
     choice: usize,
-    coefficients: Array1<f64>,
+    pub(super) coefficients: Array1<f64>,
     errors: Array1<f64>,
-    trials: Vec<DegreeTrial>,
+    pub(super) trials: Vec<DegreeTrial>,
 }
 
 impl Selection {
@@ -220,7 +220,11 @@ impl Selection {
 }
 
 /// The first of the increasing `sizes` after which the held-out objective falls no more.
-fn select(sums: &ScoreSums, sizes: &[usize], config: &ClosedFormConfig) -> Result<Selection> {
+pub(super) fn select(
+    sums: &ScoreSums,
+    sizes: &[usize],
+    config: &ClosedFormConfig,
+) -> Result<Selection> {
     if config.ridges.is_empty() || config.folds < 2 {
         return Err(Error::input("give at least one ridge and two folds"));
     }

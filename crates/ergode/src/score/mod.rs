@@ -2,22 +2,34 @@
 
 mod certificate;
 mod closed_form;
+mod conditional;
 mod confinement;
+mod denoising;
 mod fields;
 mod identity;
 mod moments;
+mod regression;
 mod resample;
 mod sums;
+mod windows;
 
 pub use certificate::{CertificateConfig, ScoreCertificate, certificate_library, certify_score};
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
 };
+pub use conditional::{
+    ClosedFormConditionalScore, ConditionalCertificate, ConditionalConfig, ConditionalReport,
+    ConditionalScore, NeuralConditionalScore, certify_conditional_score, fit_conditional_potential,
+    fit_conditional_score,
+};
 pub use confinement::Confinement;
+pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
 pub use fields::{Gradients, SpinFields, VectorFields};
 pub use identity::{Identity, IdentityTest};
+pub use regression::NoiseConfig;
 pub use resample::{Marginal, ResampleConfig, Resampling};
 pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
+pub use windows::Layout;
 
 use crate::observable::{Functions, state_by_state};
 use crate::systems::ExactFields;

@@ -51,7 +51,7 @@ pub(super) struct BlockSums {
 }
 
 impl BlockSums {
-    fn zeros(functions: usize) -> Self {
+    pub(super) fn zeros(functions: usize) -> Self {
         Self {
             samples: 0.0,
             gram: Array2::zeros((functions, functions)),
@@ -60,7 +60,7 @@ impl BlockSums {
     }
 
     /// Add w F Fᵀ to the lower half of the Gram matrix, F = `values` being (field, D n).
-    fn add_gram(&mut self, values: &[f64], weight: f64) {
+    pub(super) fn add_gram(&mut self, values: &[f64], weight: f64) {
         let functions = self.divergence.len();
         let fields = MatRef::from_row_major_slice(values, functions, values.len() / functions);
         let gram = self.gram.as_slice_mut().expect("row-major");
@@ -77,6 +77,16 @@ impl BlockSums {
         );
     }
 
+    /// The sums with the upper half of the Gram matrix filled in.
+    pub(super) fn finish(mut self) -> Self {
+        for i in 0..self.gram.nrows() {
+            for j in 0..i {
+                self.gram[[j, i]] = self.gram[[i, j]];
+            }
+        }
+        self
+    }
+
     /// G and d of these samples.
     pub(super) fn means(&self) -> (Array2<f64>, Array1<f64>) {
         (&self.gram / self.samples, &self.divergence / self.samples)
@@ -87,6 +97,11 @@ impl ScoreSums {
     /// Labels of the fields f.
     pub fn labels(&self) -> &[String] {
         &self.labels
+    }
+
+    /// Number of samples.
+    pub(super) fn samples(&self) -> f64 {
+        self.blocks.iter().map(|(_, block)| block.samples).sum()
     }
 
     /// The sums over the chosen blocks, of the first `functions` fields.
@@ -142,7 +157,7 @@ pub fn accumulate_score(
                 }
                 control.advance(rows.len() as u64)?;
             }
-            Ok((block.id, worker.finish()))
+            Ok((block.id, worker.sums.finish()))
         })
         .collect::<Result<_>>()?;
     Ok(ScoreSums {
@@ -247,15 +262,5 @@ impl<'a> Worker<'a> {
             }
             self.sums.add_gram(&self.values, 0.5);
         }
-    }
-
-    fn finish(mut self) -> BlockSums {
-        let gram = &mut self.sums.gram;
-        for i in 0..gram.nrows() {
-            for j in 0..i {
-                gram[[j, i]] = gram[[i, j]];
-            }
-        }
-        self.sums
     }
 }

@@ -21,6 +21,8 @@ pub enum Purpose {
     Analysis = 4,
     /// Initial weights of a network.
     Weights = 5,
+    /// Batches and noise of a training step.
+    Training = 6,
 }
 
 /// One scalar random stream.

@@ -1,0 +1,57 @@
+//! A number that tells data sets apart.
+
+use super::Ensemble;
+
+impl Ensemble {
+    /// A hash of names, times and values: the same data give the same number, other data almost
+    /// surely another. It marks what a result was computed from; it is no protection against forgery.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = Hash(0x9e37_79b9_7f4a_7c15);
+        for name in self.names() {
+            name.bytes().for_each(|byte| hash.add(u64::from(byte)));
+            hash.add(u64::MAX);
+        }
+        let mut row = vec![0.0; self.dim()];
+        for segment in self.segments() {
+            let trajectory = &self.trajectories()[segment.trajectory];
+            hash.add(segment.trajectory as u64);
+            hash.add(segment.rows.start as u64);
+            for i in segment.rows.clone() {
+                trajectory.row(i, &mut row);
+                hash.add(trajectory.time(i).to_bits());
+                row.iter().for_each(|x| hash.add(x.to_bits()));
+            }
+        }
+        hash.0
+    }
+}
+
+struct Hash(u64);
+
+impl Hash {
+    /// Multiplication and a shift of the high bits: every bit of `word` reaches every bit of the hash
+    /// within two steps.
+    fn add(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn any_change_is_noticed() {
+        let data =
+            |y: f64, dt: f64| Ensemble::from_array(array![[0.0, 1.0], [2.0, y]], dt).unwrap();
+        let base = data(3.0, 0.1).fingerprint();
+        assert_eq!(base, data(3.0, 0.1).fingerprint());
+        assert_ne!(base, data(3.0f64.next_up(), 0.1).fingerprint());
+        assert_ne!(base, data(3.0, 0.2).fingerprint());
+        let renamed = data(3.0, 0.1).with_names(vec!["a".into(), "b".into()]);
+        assert_ne!(base, renamed.unwrap().fingerprint());
+    }
+}

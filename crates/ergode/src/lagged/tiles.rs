@@ -1,0 +1,98 @@
+//! A pass over lagged pairs for statistics that do not factor into future times initial.
+
+use rayon::prelude::*;
+
+use super::accumulate::LaggedConfig;
+use super::blocks::{Block, BlockId};
+use super::grid::LagGrid;
+use crate::control::Control;
+use crate::data::{Ensemble, Trajectory};
+use crate::error::Result;
+
+/// Pairs of one block at one lag of the grid.
+#[derive(Debug, Default)]
+pub(crate) struct PairTile {
+    /// Index of the lag in the grid.
+    pub(crate) lag: usize,
+    /// Initial states, (D, n).
+    pub(crate) initial: Vec<f64>,
+    /// Future states, (D, n).
+    pub(crate) future: Vec<f64>,
+    /// The time between the two, (n).
+    pub(crate) times: Vec<f64>,
+}
+
+/// Pairs in a tile.
+const TILE: usize = 256;
+
+/// Adds up `sums` over the pairs of every block, tile by tile, lag by lag; blocks run side by side.
+pub(crate) fn accumulate_pairs<T: Send>(
+    ensemble: &Ensemble,
+    grid: &LagGrid,
+    config: &LaggedConfig,
+    control: &Control,
+    zero: impl Fn() -> T + Sync,
+    add: impl Fn(&mut T, &PairTile) + Sync,
+) -> Result<Vec<(BlockId, T)>> {
+    config.subsample.validate()?;
+    grid.check(ensemble)?;
+    let blocks = config.blocking.plan(ensemble, config.first_trajectory);
+    control.begin(ensemble.samples() as u64);
+    blocks
+        .par_iter()
+        .map(|block| {
+            let trajectory =
+                &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
+            let (mut sums, mut tile) = (zero(), PairTile::default());
+            for (lag, _) in grid.lags().iter().enumerate() {
+                tile.lag = lag;
+                let pairs = pairs(block, trajectory, grid, lag, config);
+                for pairs in pairs.chunks(TILE) {
+                    tile.fill(trajectory, pairs);
+                    add(&mut sums, &tile);
+                }
+            }
+            let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);
+            control.advance(rows.sum())?;
+            Ok((block.id, sums))
+        })
+        .collect()
+}
+
+/// (initial, future) rows of a block at one lag.
+fn pairs(
+    block: &Block,
+    trajectory: &Trajectory,
+    grid: &LagGrid,
+    lag: usize,
+    config: &LaggedConfig,
+) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    for (segment, rows) in &block.starts {
+        for row in block.initial_rows(segment, rows, config.subsample) {
+            let partners = grid.partners(trajectory, segment, row, lag);
+            pairs.extend(partners.map(|partner| (row, partner)));
+        }
+    }
+    pairs
+}
+
+impl PairTile {
+    fn fill(&mut self, trajectory: &Trajectory, pairs: &[(usize, usize)]) {
+        let (dim, n) = (trajectory.dim(), pairs.len());
+        self.initial.resize(dim * n, 0.0);
+        self.future.resize(dim * n, 0.0);
+        self.times.clear();
+        let mut row = vec![0.0; dim];
+        for (s, &(initial, future)) in pairs.iter().enumerate() {
+            for (at, out) in [(initial, &mut self.initial), (future, &mut self.future)] {
+                trajectory.row(at, &mut row);
+                for (i, value) in row.iter().enumerate() {
+                    out[i * n + s] = *value;
+                }
+            }
+            self.times
+                .push(trajectory.time(future) - trajectory.time(initial));
+        }
+    }
+}
