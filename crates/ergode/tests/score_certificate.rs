@@ -34,6 +34,24 @@ impl<F: Fn(&[f64], &mut [f64]) + Sync> Score for Custom<F> {
     }
 }
 
+/// A multiple of a score whose Jacobian is known.
+struct Times<'a>(&'a dyn Score, f64);
+
+impl Score for Times<'_> {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+    fn score(&self, x: &[f64], out: &mut [f64]) {
+        self.0.score(x, out);
+        out.iter_mut().for_each(|s| *s *= self.1);
+    }
+    fn jacobian(&self, x: &[f64], out: &mut [f64]) -> bool {
+        let known = self.0.jacobian(x, out);
+        out.iter_mut().for_each(|s| *s *= self.1);
+        known
+    }
+}
+
 fn scaled(fields: &dyn ExactFields, dim: usize, factor: f64) -> impl Score {
     Custom {
         dim,
@@ -191,6 +209,16 @@ fn a_fitted_score_is_certified_with_its_loss() {
         ((loss - exact) / error).abs() < Z_BOUND,
         "{loss} {exact} {error}"
     );
+
+    // f = s is an identity too; a score 10 % too large breaks it.
+    let fisher = |certificate: &ScoreCertificate| {
+        let last = certificate.identities.last().unwrap();
+        assert_eq!(last.label, "<s.s + div s>");
+        last.z
+    };
+    assert!(fisher(&certificate).abs() < Z_BOUND);
+    let wrong = certify(&Times(&score, 1.1), &heldout, &config);
+    assert!(fisher(&wrong) > Z_BOUND, "{}", fisher(&wrong));
 
     let text = serde_json::to_string(&certificate).unwrap();
     let read: ScoreCertificate = serde_json::from_str(&text).unwrap();

@@ -256,10 +256,14 @@ fn the_jacobian_matches_differences_inside_and_outside() {
                     assert!((slope(i, 1) - exact).abs() < 1e-4 * size, "{z:?} {i} {j}");
                 }
             }
-            let mut divergence = [0.0];
-            assert!(score.divergence(&x, &mut divergence));
+            // Twice the same state as a tile.
+            let mut divergence = [0.0; 2];
+            let tile: Vec<f64> = x.iter().flat_map(|x| [*x; 2]).collect();
+            assert!(score.divergence(&tile, &mut divergence));
             let trace: f64 = jacobian.iter().step_by(dim + 1).sum();
-            assert!((divergence[0] - trace).abs() < 1e-9 * (1.0 + trace.abs()));
+            for divergence in divergence {
+                assert!((divergence - trace).abs() < 1e-9 * (1.0 + trace.abs()));
+            }
             support.nearest(&z, &mut c);
             pulled += usize::from(c != z);
         }

@@ -32,14 +32,22 @@ fn check_tiles(library: &dyn Library) {
         let x = tile(dim, n);
         let (mut gradients, mut laplacians) = (vec![9.0; len * dim * n], vec![9.0; len * n]);
         library.gradient_tile(&x, &mut gradients);
-        library.laplacian_tile(&x, &mut laplacians);
+        let ones = vec![1.0; dim];
+        library.laplacian_tile(&x, &ones, &mut laplacians);
         let (mut gradient, mut laplacian) = (vec![0.0; len * dim], vec![0.0; len]);
+        let (mut weighted, mut hessian) = (vec![9.0; len * n], vec![0.0; len * dim * dim]);
+        let weights: Vec<f64> = (0..dim).map(|i| 0.5 + i as f64).collect();
+        library.laplacian_tile(&x, &weights, &mut weighted);
         for s in 0..n {
             let at = state(&x, n, s);
             library.gradients(&at, &mut gradient);
             library.laplacians(&at, &mut laplacian);
+            library.hessians(&at, &mut hessian);
             for (k, label) in library.labels().iter().enumerate() {
                 assert_close(laplacians[k * n + s], laplacian[k], 1e-12, label);
+                let diagonal = hessian[k * dim * dim..].iter().step_by(dim + 1);
+                let sum: f64 = diagonal.zip(&weights).map(|(h, w)| h * w).sum();
+                assert_close(weighted[k * n + s], sum, 1e-12, label);
                 for i in 0..dim {
                     let place = k * dim + i;
                     assert_close(gradients[place * n + s], gradient[place], 1e-12, label);
@@ -65,7 +73,8 @@ fn check_fields(fields: &dyn VectorFields) {
     let n = 3;
     let x = tile(dim, n);
     let mut divergences = vec![0.0; len * n];
-    fields.divergences(&x, &mut divergences);
+    let weights: Vec<f64> = (0..dim).map(|i| 0.5 + i as f64).collect();
+    fields.divergences(&x, &weights, &mut divergences);
     let mut jacobians = vec![0.0; len * dim * dim];
     let (mut up, mut down) = (vec![0.0; len * dim], vec![0.0; len * dim]);
     for s in 0..n {
@@ -73,7 +82,8 @@ fn check_fields(fields: &dyn VectorFields) {
         fields.jacobians(&at, &mut jacobians);
         for (k, label) in fields.labels().iter().enumerate() {
             let jacobian = &jacobians[k * dim * dim..(k + 1) * dim * dim];
-            let trace: f64 = jacobian.iter().step_by(dim + 1).sum();
+            let diagonal = jacobian.iter().step_by(dim + 1);
+            let trace: f64 = diagonal.zip(&weights).map(|(j, w)| j * w).sum();
             assert_close(divergences[k * n + s], trace, 1e-12, label);
         }
         for j in 0..dim {

@@ -179,15 +179,17 @@ impl Library for LatticePotential {
         }
     }
 
-    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+    fn laplacian_tile(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
         let n = derivative_tile_width(self, x, out, 1);
         if n == 0 {
             return;
         }
         out.fill(0.0);
         let mut local = vec![0.0; self.onsite.len() * n];
-        for m in x.chunks_exact(self.components() * n) {
-            self.onsite.laplacian_tile(m, &mut local);
+        let components = self.components();
+        let sites = x.chunks_exact(components * n);
+        for (m, weights) in sites.zip(weights.chunks_exact(components)) {
+            self.onsite.laplacian_tile(m, weights, &mut local);
             for (sum, value) in out.iter_mut().zip(&local) {
                 *sum += value;
             }

@@ -43,9 +43,18 @@ pub trait Library: Functions + std::fmt::Debug {
     fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
         state_by_state(self.dim(), x, out, |x, out| self.gradients(x, out));
     }
-    /// Laplacians on a tile of n states: `x` is (D, n), `out` is (function, n).
-    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
-        state_by_state(self.dim(), x, out, |x, out| self.laplacians(x, out));
+    /// Σ_i w_i ∂²φ_k/∂x_i² on a tile of n states: `x` is (D, n), `out` is (function, n). Weights of 1
+    /// give the Laplacians, other weights those in coordinates of another scale.
+    fn laplacian_tile(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
+        let dim = self.dim();
+        let mut hessians = vec![0.0; self.len() * dim * dim];
+        state_by_state(dim, x, out, |x, out| {
+            self.hessians(x, &mut hessians);
+            for (out, hessian) in out.iter_mut().zip(hessians.chunks_exact(dim * dim)) {
+                let diagonal = hessian.iter().step_by(dim + 1);
+                *out = diagonal.zip(weights).map(|(h, w)| h * w).sum();
+            }
+        });
     }
 }
 
@@ -173,7 +182,7 @@ impl Library for Centred {
     fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
         self.inner.gradient_tile(x, out);
     }
-    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
-        self.inner.laplacian_tile(x, out);
+    fn laplacian_tile(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
+        self.inner.laplacian_tile(x, weights, out);
     }
 }

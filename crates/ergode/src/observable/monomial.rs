@@ -329,8 +329,9 @@ impl Library for Monomials {
         let n = derivative_tile_width(self, x, out, self.dim);
         Powers::new(x, n, &self.factors).fill(Derivative::Gradient, &self.factors, out);
     }
-    fn laplacian_tile(&self, x: &[f64], out: &mut [f64]) {
+    fn laplacian_tile(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
         let n = derivative_tile_width(self, x, out, 1);
-        Powers::new(x, n, &self.factors).fill(Derivative::Laplacian, &self.factors, out);
+        let powers = Powers::new(x, n, &self.factors);
+        powers.fill(Derivative::Laplacian(weights), &self.factors, out);
     }
 }

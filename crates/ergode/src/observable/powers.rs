@@ -5,12 +5,12 @@ use pulp::{Arch, Simd, WithSimd};
 use super::monomial::Factors;
 
 /// Which derivatives of a monomial are wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Derivative {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Derivative<'a> {
     /// ∂_i, one row per coordinate.
     Gradient,
-    /// Σ_i ∂_i², one row.
-    Laplacian,
+    /// Σ_i w_i ∂_i², one row.
+    Laplacian(&'a [f64]),
 }
 
 /// x_i^p on a tile of n states, for every power p up to the largest exponent of coordinate i.
@@ -81,7 +81,7 @@ impl Powers {
 /// The derivatives on a tile, with the vector instructions of the machine.
 struct Fill<'a> {
     powers: &'a Powers,
-    derivative: Derivative,
+    derivative: Derivative<'a>,
     monomials: &'a [Factors],
     out: &'a mut [f64],
 }
@@ -101,13 +101,13 @@ impl WithSimd for Fill<'_> {
                         let row = &mut out[i * n..(i + 1) * n];
                         self.powers.differentiate(factors, place, 1, row);
                     }
-                    Derivative::Laplacian if e >= 2 => {
+                    Derivative::Laplacian(weights) if e >= 2 => {
                         self.powers.differentiate(factors, place, 2, &mut term);
                         for (sum, term) in out.iter_mut().zip(&term) {
-                            *sum += term;
+                            *sum += weights[i] * term;
                         }
                     }
-                    Derivative::Laplacian => {}
+                    Derivative::Laplacian(_) => {}
                 }
             }
         }

@@ -128,6 +128,24 @@ impl Score for ClosedFormScore {
             true
         })
     }
+
+    fn divergence(&self, x: &[f64], out: &mut [f64]) -> bool {
+        let (dim, n) = (self.dim(), out.len());
+        assert_eq!(x.len(), dim * n, "a tile is (dim, n)");
+        let scale = &self.confinement.standardiser().scale;
+        let weights: Vec<f64> = scale.iter().map(|scale| scale.powi(-2)).collect();
+        let (inside, outside) = self.confinement.place(x);
+        let mut terms = vec![0.0; self.coefficients.len() * n];
+        self.fields.divergences(&inside, &weights, &mut terms);
+        self.combine(&terms, out);
+        let mut jacobian = vec![0.0; dim * dim];
+        for s in outside {
+            let state: Vec<f64> = (0..dim).map(|i| x[i * n + s]).collect();
+            self.jacobian(&state, &mut jacobian);
+            out[s] = jacobian.iter().step_by(dim + 1).sum();
+        }
+        true
+    }
 }
 
 /// Fit a potential of monomials whose degree and ridge are chosen by the held-out objective: the

@@ -58,17 +58,10 @@ impl Confinement {
         &self.support
     }
 
-    /// The score on a tile of raw states, (D, n). `fitted(z, s)` gives the score in standardised
-    /// coordinates on a tile of points of the support.
-    pub(crate) fn score(
-        &self,
-        x: &[f64],
-        out: &mut [f64],
-        fitted: impl FnOnce(&[f64], &mut [f64]),
-    ) {
+    /// A tile of raw states, (D, n), as points of the support, and the states that were outside it.
+    pub(crate) fn place(&self, x: &[f64]) -> (Vec<f64>, Vec<usize>) {
         let dim = self.support.dim();
         let n = x.len() / dim;
-        let scale = &self.standardiser.scale;
         let (mut inside, mut outside) = (vec![0.0; x.len()], Vec::new());
         let (mut z, mut c) = (vec![0.0; dim], vec![0.0; dim]);
         for s in 0..n {
@@ -84,8 +77,23 @@ impl Confinement {
                 inside[i * n + s] = *c;
             }
         }
+        (inside, outside)
+    }
+
+    /// The score on a tile of raw states, (D, n). `fitted(z, s)` gives the score in standardised
+    /// coordinates on a tile of points of the support.
+    pub(crate) fn score(
+        &self,
+        x: &[f64],
+        out: &mut [f64],
+        fitted: impl FnOnce(&[f64], &mut [f64]),
+    ) {
+        let dim = self.support.dim();
+        let n = x.len() / dim;
+        let scale = &self.standardiser.scale;
+        let (inside, outside) = self.place(x);
         fitted(&inside, out);
-        let mut state = vec![0.0; dim];
+        let [mut z, mut c, mut state] = [(); 3].map(|()| vec![0.0; dim]);
         for s in outside {
             for i in 0..dim {
                 z[i] = (x[i * n + s] - self.standardiser.mean[i]) / scale[i];

@@ -13,8 +13,9 @@ pub trait VectorFields: Sync + Debug {
     fn labels(&self) -> &[String];
     /// The fields on a tile: `x` is (D, n), `out` is (field, D, n).
     fn fields(&self, x: &[f64], out: &mut [f64]);
-    /// ∇·f_k on a tile: `x` is (D, n), `out` is (field, n).
-    fn divergences(&self, x: &[f64], out: &mut [f64]);
+    /// Σ_i w_i ∂_i f_ki on a tile: `x` is (D, n), `out` is (field, n). Weights of 1 give ∇·f_k, other
+    /// weights that in coordinates of another scale.
+    fn divergences(&self, x: &[f64], weights: &[f64], out: &mut [f64]);
     /// Jacobians at one state: `out[(k*dim + i)*dim + j]` = ∂_j f_ki.
     fn jacobians(&self, x: &[f64], out: &mut [f64]);
 }
@@ -40,8 +41,8 @@ impl VectorFields for Gradients {
     fn fields(&self, x: &[f64], out: &mut [f64]) {
         self.0.gradient_tile(x, out);
     }
-    fn divergences(&self, x: &[f64], out: &mut [f64]) {
-        self.0.laplacian_tile(x, out);
+    fn divergences(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
+        self.0.laplacian_tile(x, weights, out);
     }
     fn jacobians(&self, x: &[f64], out: &mut [f64]) {
         self.0.hessians(x, out);
@@ -123,20 +124,23 @@ impl VectorFields for SpinFields {
         }
     }
 
-    fn divergences(&self, x: &[f64], out: &mut [f64]) {
+    fn divergences(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {
         let n = x.len() / self.dim();
         assert_eq!(out.len(), self.labels.len() * n, "divergences are (4, n)");
-        let sites = self.sites as f64;
-        out[..n].fill(3.0 * sites);
-        // ∇·(|m|² m) = 5 |m|².
+        let total: f64 = weights.iter().sum();
+        let axial: f64 = weights.iter().skip(SPIN - 1).step_by(SPIN).sum();
+        out[..n].fill(total);
+        // ∂_c (|m|² m_c) = |m|² + 2 m_c².
         out[n..2 * n].fill(0.0);
-        for row in x.chunks_exact(n.max(1)) {
+        for (i, row) in x.chunks_exact(n.max(1)).enumerate() {
+            let site = i / SPIN * SPIN;
+            let onsite: f64 = weights[site..site + SPIN].iter().sum();
             for (sum, m) in out[n..2 * n].iter_mut().zip(row) {
-                *sum += 5.0 * m * m;
+                *sum += (onsite + 2.0 * weights[i]) * m * m;
             }
         }
-        out[2 * n..3 * n].fill(-6.0 * sites);
-        out[3 * n..].fill(sites);
+        out[2 * n..3 * n].fill(-2.0 * total);
+        out[3 * n..].fill(axial);
     }
 
     fn jacobians(&self, x: &[f64], out: &mut [f64]) {

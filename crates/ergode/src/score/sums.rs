@@ -176,6 +176,7 @@ struct Worker<'a> {
     tile: usize,
     sums: BlockSums,
     state: Vec<f64>,
+    ones: Vec<f64>,
     /// z, (D, n).
     z: Vec<f64>,
     /// ξ and z ± σξ, (D, n).
@@ -208,6 +209,7 @@ impl<'a> Worker<'a> {
             tile: (TILE_NUMBERS / (functions * dim).max(1)).clamp(16, 256),
             sums: BlockSums::zeros(functions),
             state: vec![0.0; dim],
+            ones: vec![1.0; dim],
             z: Vec::new(),
             xi: Vec::new(),
             moved: Vec::new(),
@@ -237,7 +239,8 @@ impl<'a> Worker<'a> {
     fn add(&mut self) {
         let Some((sigma, stream)) = &mut self.noise else {
             self.fields.fields(&self.z, &mut self.values);
-            self.fields.divergences(&self.z, &mut self.divergences);
+            self.fields
+                .divergences(&self.z, &self.ones, &mut self.divergences);
             let n = self.z.len() / self.fields.dim();
             for (sum, row) in
                 (self.sums.divergence.iter_mut()).zip(self.divergences.chunks_exact(n))
