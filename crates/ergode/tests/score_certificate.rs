@@ -3,9 +3,10 @@
 use ergode::{
     Affine2d, Affine2dReference, BurnIn, CertificateConfig, ClosedFormConfig, Control,
     CoxIngersollRoss, DoubleWell, Ensemble, ExactFields, ExactScore, OrnsteinUhlenbeck,
-    ResampleConfig, Score, ScoreCertificate, SoftSpin, System, Verdict, certificate_library,
-    certify_score, fit_potential_score,
+    ResampleConfig, Score, ScoreCertificate, SoftSpin, System, Times, Trajectory, Verdict,
+    certificate_library, certify_score, fit_potential_score,
 };
+use ndarray::Array2;
 
 use crate::support::{Z_BOUND, sample};
 
@@ -35,9 +36,9 @@ impl<F: Fn(&[f64], &mut [f64]) + Sync> Score for Custom<F> {
 }
 
 /// A multiple of a score whose Jacobian is known.
-struct Times<'a>(&'a dyn Score, f64);
+struct Multiple<'a>(&'a dyn Score, f64);
 
-impl Score for Times<'_> {
+impl Score for Multiple<'_> {
     fn dim(&self) -> usize {
         self.0.dim()
     }
@@ -217,7 +218,7 @@ fn a_fitted_score_is_certified_with_its_loss() {
         last.z
     };
     assert!(fisher(&certificate).abs() < Z_BOUND);
-    let wrong = certify(&Times(&score, 1.1), &heldout, &config);
+    let wrong = certify(&Multiple(&score, 1.1), &heldout, &config);
     assert!(fisher(&wrong) > Z_BOUND, "{}", fisher(&wrong));
 
     let text = serde_json::to_string(&certificate).unwrap();
@@ -227,6 +228,39 @@ fn a_fitted_score_is_certified_with_its_loss() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let alone = pool.unwrap().install(|| certify(&score, &heldout, &config));
     assert_eq!(alone, certificate);
+}
+
+/// Stein's identity knows no times: uneven ones give the same averages, and gaps are left out.
+#[test]
+fn uneven_times_and_gaps_change_nothing_else() {
+    let even = data(&ou(), 24, 60.0, 4.0, 41);
+    let moved = |gap: Option<usize>| {
+        let trajectories = even.trajectories().iter().map(|trajectory| {
+            let mut values = Array2::zeros((trajectory.len(), 2));
+            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
+                trajectory.row(i, row.as_slice_mut().unwrap());
+                if gap == Some(i) {
+                    row.fill(f64::NAN);
+                }
+            }
+            let times = (0..trajectory.len()).map(|i| (3 * i + i % 3) as f64);
+            Trajectory::new(values, Times::Uneven(times.collect()))
+        });
+        Ensemble::new(trajectories.collect())
+            .and_then(|moved| moved.with_names(even.names().to_vec()))
+            .unwrap()
+    };
+    let config = CertificateConfig::default();
+    let system = ou();
+    let score = ExactScore::new(2, &system);
+    let exact = certify(&score, &even, &config);
+    let uneven = certify(&score, &moved(None), &config);
+    assert_eq!(uneven.stein, exact.stein);
+    assert_eq!(uneven.resampling, exact.resampling);
+    let gappy = certify(&score, &moved(Some(7)), &config);
+    assert_eq!(gappy.verdict, Verdict::Pass);
+    let change = (&gappy.stein - &exact.stein).mapv(f64::abs);
+    assert!(change.iter().all(|c| *c > 0.0 && *c < 0.05), "{change}");
 }
 
 /// A score that is no number, one that scatters, and many coordinates.

@@ -54,7 +54,8 @@ impl TryFrom<Unchecked> for Support {
 
     fn try_from(Unchecked { dim, grids }: Unchecked) -> Result<Self> {
         let width: usize = grids.iter().map(Grid::dim).sum();
-        if width == 0 || !dim.is_multiple_of(width) || !grids.iter().all(Grid::is_sound) {
+        if dim == 0 || width == 0 || !dim.is_multiple_of(width) || !grids.iter().all(Grid::is_sound)
+        {
             return Err(Error::input(format!(
                 "the support of {dim} coordinates is damaged; write it again from the data"
             )));

@@ -34,7 +34,7 @@ impl Default for ClosedFormConfig {
     fn default() -> Self {
         Self {
             degrees: vec![2, 4, 6, 8, 10],
-            ridges: vec![0.0, 1e-10, 1e-8, 1e-6],
+            ridges: vec![0.0, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4, 1e-3],
             folds: 6,
             objective: ScoreObjective::default(),
             statistics: LaggedConfig::default(),

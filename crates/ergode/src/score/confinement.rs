@@ -100,7 +100,7 @@ impl Confinement {
                 c[i] = inside[i * n + s];
                 state[i] = out[i * n + s];
             }
-            Pull::new(&z, &c, &state).apply(&mut state);
+            Pull::new(&mut z, &c, &state).apply(&mut state);
             for (i, value) in state.iter().enumerate() {
                 out[i * n + s] = *value;
             }
@@ -128,7 +128,7 @@ impl Confinement {
             return false;
         }
         if c != z {
-            Pull::new(&z, &c, &score).differentiate(&score, out);
+            Pull::new(&mut z, &c, &score).differentiate(&score, out);
         }
         let scale = &self.standardiser.scale;
         for (i, row) in out.chunks_exact_mut(dim).enumerate() {
@@ -141,20 +141,22 @@ impl Confinement {
 }
 
 /// The pull from z towards c where the score at c is s.
-struct Pull {
+struct Pull<'a> {
     /// n.
-    direction: Vec<f64>,
+    direction: &'a [f64],
     /// d.
     distance: f64,
     /// max(0, s·n).
     outward: f64,
 }
 
-impl Pull {
-    fn new(z: &[f64], c: &[f64], score: &[f64]) -> Self {
-        let mut direction: Vec<f64> = z.iter().zip(c).map(|(z, c)| z - c).collect();
-        let distance = direction.iter().map(|r| r * r).sum::<f64>().sqrt();
-        direction.iter_mut().for_each(|r| *r /= distance);
+impl<'a> Pull<'a> {
+    /// Takes the place of `z` for n.
+    fn new(z: &'a mut [f64], c: &[f64], score: &[f64]) -> Self {
+        z.iter_mut().zip(c).for_each(|(z, c)| *z -= c);
+        let distance = z.iter().map(|r| r * r).sum::<f64>().sqrt();
+        z.iter_mut().for_each(|r| *r /= distance);
+        let direction = &*z;
         let outward = direction.iter().zip(score).map(|(n, s)| n * s).sum::<f64>();
         Self {
             direction,
@@ -165,7 +167,7 @@ impl Pull {
 
     /// s − max(0, s·n) n − d n, in place of s.
     fn apply(&self, score: &mut [f64]) {
-        for (score, n) in score.iter_mut().zip(&self.direction) {
+        for (score, n) in score.iter_mut().zip(self.direction) {
             *score -= (self.outward + self.distance) * n;
         }
     }
@@ -174,7 +176,7 @@ impl Pull {
     /// the coordinates in which z is within the walls of the cell of c, Q = 1 − P, and
     /// N = ∂n/∂z = (Q − n nᵀ)/d.
     fn differentiate(&self, score: &[f64], jacobian: &mut [f64]) {
-        let (n, dim) = (&self.direction, score.len());
+        let (n, dim) = (self.direction, score.len());
         let beyond = |i: usize, j: usize| f64::from(u8::from(i == j && n[i] != 0.0));
         let turn = |i: usize, j: usize| (beyond(i, j) - n[i] * n[j]) / self.distance;
         for j in 0..dim {
