@@ -15,7 +15,7 @@ const STATES: usize = 4096;
 
 /// Timings of each quantity; the best counts. Those of different quantities take turns, so that all
 /// of them see the machine in its best moments.
-const ROUNDS: usize = 40;
+const ROUNDS: usize = 300;
 
 /// A network in training.
 struct Training {
@@ -103,11 +103,12 @@ impl WithSimd for MultiplyAdd {
     }
 }
 
-/// Seconds that `work` takes, if less than before.
-fn improve(best: &mut f64, work: impl FnOnce()) {
+/// Seconds that `work` takes, if less than before, and what it returns.
+fn improve(best: &mut f64, work: impl FnOnce() -> f64) -> f64 {
     let start = Instant::now();
-    work();
+    let result = black_box(work());
     *best = best.min(start.elapsed().as_secs_f64());
+    result
 }
 
 /// Best seconds of a step of one network.
@@ -127,18 +128,11 @@ fn main() {
     let arch = Arch::new();
     for _ in 0..ROUNDS {
         let mut seconds = f64::INFINITY;
-        let mut done = 0.0;
-        improve(&mut seconds, || done = arch.dispatch(MultiplyAdd));
+        let done = improve(&mut seconds, || arch.dispatch(MultiplyAdd));
         peak = peak.max(done / seconds);
         for (training, timing) in trainings.iter_mut().zip(&mut timings) {
-            for _ in 0..3 {
-                improve(&mut timing.one_core, || {
-                    drop(black_box(training.step(&single)))
-                });
-                improve(&mut timing.all_cores, || {
-                    drop(black_box(training.step(&all)))
-                });
-            }
+            improve(&mut timing.one_core, || training.step(&single));
+            improve(&mut timing.all_cores, || training.step(&all));
         }
     }
     report(peak, &timings);

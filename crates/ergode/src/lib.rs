@@ -14,6 +14,7 @@
 //! | ŝ | estimated score | [`Score`], [`ClosedFormScore`], [`ExactScore`] |
 //! | ⟨f s⟩ + ⟨∇f⟩ = 0 | how good a score is | [`certify_score`], [`ScoreCertificate`] |
 //! | Φ, Φ̃_T | constant mobility, structure diagnostic | [`ConstantMobility`], [`Structure`] |
+//! | f_θ(x), (∂f/∂x) ẋ, ∂L/∂θ | small networks | [`Mlp`], [`Engine`], [`Adam`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |

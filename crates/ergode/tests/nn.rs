@@ -548,7 +548,7 @@ fn settings_out_of_range_are_refused() {
     refuse(|config| config.beta1 = 1.0, "beta1");
     refuse(|config| config.beta2 = -0.1, "beta2");
     refuse(|config| config.epsilon = f32::NAN, "epsilon");
-    refuse(|config| config.weight_decay = -1.0, "weight decay");
+    refuse(|config| config.weight_decay = -1.0, "weight_decay");
     refuse(|config| config.clip = Some(0.0), "clip");
     refuse(
         |config| {

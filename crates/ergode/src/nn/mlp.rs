@@ -113,6 +113,11 @@ impl Mlp {
     pub(super) fn layers(&self) -> impl Iterator<Item = Layer> + use<'_> {
         layers(&self.widths)
     }
+
+    /// The layers and all parameters, to be changed layer by layer.
+    pub(super) fn layers_mut(&mut self) -> (impl Iterator<Item = Layer> + use<'_>, &mut [f32]) {
+        (layers(&self.widths), &mut self.parameters)
+    }
 }
 
 fn check_widths(widths: &[usize]) -> Result<()> {

@@ -1,5 +1,7 @@
 //! Training: Adam with decoupled weight decay, and the moving average of the parameters.
 
+use std::fmt::Display;
+
 use pulp::Arch;
 use serde::{Deserialize, Serialize};
 
@@ -73,55 +75,39 @@ impl Default for AdamConfig {
 
 impl AdamConfig {
     fn check(&self) -> Result<()> {
-        let unit = |name: &str, value: f32, inside: bool| match inside {
-            true => Ok(()),
-            false => Err(Error::input(format!("{name} is out of range: {value}"))),
-        };
         let positive = |value: f32| value.is_finite() && value > 0.0;
         let fraction = |value: f32| (0.0..1.0).contains(&value);
-        unit(
-            "the rate of Adam, a positive number,",
-            self.rate,
-            positive(self.rate),
-        )?;
-        unit(
-            "beta1 of Adam, in [0, 1),",
-            self.beta1,
-            fraction(self.beta1),
-        )?;
-        unit(
-            "beta2 of Adam, in [0, 1),",
-            self.beta2,
-            fraction(self.beta2),
-        )?;
-        unit(
-            "epsilon of Adam, a positive number,",
-            self.epsilon,
-            positive(self.epsilon),
-        )?;
         let decay = self.weight_decay;
-        unit(
-            "the weight decay, not negative,",
+        require(positive(self.rate), "rate", "positive", self.rate)?;
+        require(fraction(self.beta1), "beta1", "in [0, 1)", self.beta1)?;
+        require(fraction(self.beta2), "beta2", "in [0, 1)", self.beta2)?;
+        require(positive(self.epsilon), "epsilon", "positive", self.epsilon)?;
+        require(
+            decay == 0.0 || positive(decay),
+            "weight_decay",
+            "zero or positive",
             decay,
-            decay >= 0.0 && decay.is_finite(),
         )?;
         if let Some(clip) = self.clip {
-            unit("the clip norm, a positive number,", clip, positive(clip))?;
+            require(positive(clip), "clip", "positive", clip)?;
         }
         if let Decay::Cosine { steps, floor } = self.decay {
-            unit(
-                "the floor of the rate, in [0, 1],",
-                floor,
-                (0.0..=1.0).contains(&floor),
-            )?;
-            unit(
-                "the number of steps of the decay, positive,",
-                steps as f32,
-                steps > 0,
-            )?;
+            require(steps > 0, "decay.steps", "positive", steps)?;
+            let inside = (0.0..=1.0).contains(&floor);
+            require(inside, "decay.floor", "in [0, 1]", floor)?;
         }
         Ok(())
     }
+}
+
+/// Refuse a setting of Adam that is not as it must be.
+fn require(holds: bool, name: &str, must: &str, value: impl Display) -> Result<()> {
+    if holds {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "the setting `{name}` of Adam must be {must}, not {value}"
+    )))
 }
 
 /// The Adam optimiser (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter,
@@ -182,10 +168,10 @@ impl Adam {
         };
         let arch = Arch::new();
         let shrink = 1.0 - rate * config.weight_decay;
-        let layers: Vec<_> = mlp.layers().collect();
+        let (layers, parameters) = mlp.layers_mut();
         for layer in layers {
             for (range, keep) in [(layer.weights, shrink), (layer.bias, 1.0)] {
-                let parameters = &mut mlp.parameters_mut()[range.clone()];
+                let parameters = &mut parameters[range.clone()];
                 let first = &mut self.first[range.clone()];
                 let second = &mut self.second[range.clone()];
                 let gradient = &gradient[range];

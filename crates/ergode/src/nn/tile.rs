@@ -42,7 +42,7 @@ impl Place {
         self.layer.outputs > self.layer.inputs
     }
 
-    /// Rows and columns of the derivative of W.
+    /// Rows of the derivative of W, and numbers in a row.
     fn gradient_shape(&self) -> (usize, usize) {
         let Layer {
             inputs, outputs, ..
@@ -90,8 +90,8 @@ impl Plan {
                 gradient: self.partial,
                 bias_gradient: 0,
             };
-            let (rows, columns_) = place.gradient_shape();
-            place.bias_gradient = place.gradient + rows * columns_;
+            let (rows, row) = place.gradient_shape();
+            place.bias_gradient = place.gradient + rows * row;
             self.partial = place.bias_gradient + columns(outputs);
             self.places.push(place);
         }
