@@ -15,6 +15,9 @@
 //! | ⟨f s⟩ + ⟨∇f⟩ = 0 | how good a score is | [`certify_score`], [`ScoreCertificate`] |
 //! | Φ, Φ̃_T | constant mobility, structure diagnostic | [`ConstantMobility`], [`Structure`] |
 //! | f_θ(x), (∂f/∂x) ẋ, ∂L/∂θ | small networks | [`Mlp`], [`Engine`], [`Adam`] |
+//! | M(x) = Σ_k c_k T_k(x) | mobility in a linear span | [`Mobility`], [`TensorBasis`], [`LinearMobility`] |
+//! | exp(l t), l_ab = −⟨∇ψ_a M ∇ψ_bᵀ⟩ | equations by the semigroup | [`Semigroup`] |
+//! | c, its errors, what is identifiable | the one solver | [`Equations`], [`fit_mobility`], [`MobilityFit`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
@@ -72,8 +75,11 @@ pub use lagged::{
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
 pub use mobility::{
-    ConstantMobility, PhiMethod, Repair, Structure, StructureConfig, SymmetryClass,
-    estimate_constant_mobility, estimate_structure, site_blocks,
+    ConstantMobility, Equations, Expectations, LadderConfig, LinearMobility, MeanConstraint,
+    Mobility, MobilityConfig, MobilityFit, Moments, PhiMethod, PolynomialConfig, PolynomialSums,
+    Repair, RidgeTrial, Rung, Semigroup, SemigroupConfig, Structure, StructureConfig,
+    SymmetryClass, TensorBasis, accumulate_polynomials, doubling_lags, estimate_constant_mobility,
+    estimate_structure, fit_mobility, fit_mobility_ladder, site_blocks,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

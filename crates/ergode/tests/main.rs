@@ -6,6 +6,7 @@ mod data_support;
 mod lagged;
 mod mobility;
 mod nn;
+mod mobility_semigroup;
 mod observable;
 mod score;
 mod score_certificate;

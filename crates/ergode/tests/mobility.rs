@@ -61,7 +61,8 @@ fn largest_z(phi: &ConstantMobility, exact: ArrayView2<f64>) -> f64 {
         .fold(0.0, f64::max)
 }
 
-fn rotating(dim: usize) -> OrnsteinUhlenbeck {
+/// An Ornstein-Uhlenbeck process with rotation.
+pub(crate) fn rotating(dim: usize) -> OrnsteinUhlenbeck {
     let drift = (0..dim)
         .map(|i| {
             (0..dim)

@@ -1,9 +1,106 @@
-//! The mobility M: its mean, and which of its entries matter.
+//! The mobility M: its mean, which of its entries matter, and M(x) in a linear span.
 
+mod basis;
 mod constant;
+mod equations;
+mod fit;
+mod ladder;
+mod linear;
+mod moments;
+mod propagator;
+mod result;
+mod semigroup;
 mod structure;
 
+pub use basis::TensorBasis;
 pub use constant::{
     ConstantMobility, PhiMethod, Repair, SymmetryClass, estimate_constant_mobility,
 };
+pub use equations::Equations;
+pub use fit::{MeanConstraint, MobilityConfig, fit_mobility};
+pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
+pub use linear::LinearMobility;
+pub use moments::{
+    Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags,
+};
+pub use result::{MobilityFit, RidgeTrial};
+pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
+
+use crate::error::{Error, Result};
+
+/// M(x) = D(x) + R(x), with its divergences, on tiles of raw states.
+///
+/// A tile of n states is coordinate-major, (D, n); tensors are (D·D, n), entry (i, j) in row
+/// i·D + j. Slices of the wrong length are a fault of the caller, and panic.
+pub trait Mobility: Sync {
+    /// Number of coordinates D.
+    fn dim(&self) -> usize;
+    /// M_ij.
+    fn mobility(&self, x: &[f64], out: &mut [f64]);
+    /// (∇·M)_i = Σ_j ∂_j M_ij, the drift that keeps p_ss invariant.
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]);
+    /// (∇·Mᵀ)_i = Σ_j ∂_j M_ji, as the stationary operator needs it.
+    fn div_transpose(&self, x: &[f64], out: &mut [f64]);
+
+    /// D = sym M.
+    fn diffusion(&self, x: &[f64], out: &mut [f64]) {
+        let dim = self.dim();
+        self.mobility(x, out);
+        let n = x.len() / dim;
+        for i in 0..dim {
+            for j in i + 1..dim {
+                for s in 0..n {
+                    let (upper, lower) = ((i * dim + j) * n + s, (j * dim + i) * n + s);
+                    let mean = 0.5 * (out[upper] + out[lower]);
+                    out[upper] = mean;
+                    out[lower] = mean;
+                }
+            }
+        }
+    }
+
+    /// The lower triangular Σ with Σ Σᵀ = D; the noise of the equation is √2 Σ.
+    ///
+    /// # Errors
+    /// Where D is not positive definite; the message names the state.
+    fn noise_factor(&self, x: &[f64], out: &mut [f64]) -> Result<()> {
+        let dim = self.dim();
+        self.diffusion(x, out);
+        let n = x.len() / dim;
+        match (0..n).find(|&s| !factorise(out, dim, n, s)) {
+            None => Ok(()),
+            Some(s) => {
+                let state: Vec<f64> = (0..dim).map(|i| x[i * n + s]).collect();
+                Err(Error::numerical(format!(
+                    "the diffusion is not positive definite at x = {state:?}; lower the degree of \
+                     the mobility or use a positive one"
+                )))
+            }
+        }
+    }
+}
+
+/// Cholesky factor of the matrix of state `s` in a tile, in place; false where there is none.
+fn factorise(tile: &mut [f64], dim: usize, n: usize, s: usize) -> bool {
+    let at = |i: usize, j: usize| (i * dim + j) * n + s;
+    for j in 0..dim {
+        for i in 0..dim {
+            if i < j {
+                tile[at(i, j)] = 0.0;
+                continue;
+            }
+            let known: f64 = (0..j).map(|k| tile[at(i, k)] * tile[at(j, k)]).sum();
+            let rest = tile[at(i, j)] - known;
+            if i == j {
+                if rest.is_nan() || rest <= 0.0 {
+                    return false;
+                }
+                tile[at(j, j)] = rest.sqrt();
+            } else {
+                tile[at(i, j)] = rest / tile[at(j, j)];
+            }
+        }
+    }
+    true
+}

@@ -9,6 +9,7 @@ mod lattice_potential;
 mod monomial;
 mod parse;
 mod powers;
+mod polynomial;
 mod program;
 mod spin;
 
@@ -17,6 +18,7 @@ pub use functions::{FunctionList, Functions};
 pub use lattice::LatticeAverage;
 pub use lattice_potential::LatticePotential;
 pub use monomial::Monomials;
+pub(crate) use polynomial::{Polynomial, Polynomials};
 pub use spin::{RadialBasis, SpinFamilies};
 
 use crate::error::{Error, Result};

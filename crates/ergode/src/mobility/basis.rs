@@ -1,0 +1,211 @@
+//! Spans of polynomial tensor fields, M(x) = Σ_k c_k T_k(x).
+
+use ndarray::{Array2, ArrayView1};
+
+use super::moments::Moments;
+use crate::data::Standardiser;
+use crate::error::{Error, Result};
+use crate::observable::{Functions, Monomials, Polynomial};
+
+/// Tensor fields T_k whose entries are polynomials of the standardised coordinates z = (x − μ)/σ.
+///
+/// The span is that of the mobility in the coordinates z; in the raw ones
+/// M_ij(x) = σ_i σ_j Σ_k c_k T_k,ij(z).
+#[derive(Clone, Debug)]
+pub struct TensorBasis {
+    names: Vec<String>,
+    standardiser: Standardiser,
+    fields: Vec<TensorField>,
+}
+
+/// One field: a label and the entries that are not zero.
+#[derive(Clone, Debug)]
+pub(super) struct TensorField {
+    pub(super) label: String,
+    /// (row, column, polynomial)
+    pub(super) entries: Vec<(usize, usize, Polynomial)>,
+}
+
+impl TensorField {
+    fn is_constant(&self) -> bool {
+        self.entries.iter().all(|(_, _, p)| p.degree() == 0)
+    }
+}
+
+impl TensorBasis {
+    /// Every entry of D a polynomial of total degree up to `diffusion_degree`, every entry of R up
+    /// to `current_degree`; entries (i, j) that `mask` forbids in both orders are left out.
+    ///
+    /// Labels read `D[x,y] x^2` for the symmetric and `R[x,y] y` for the antisymmetric fields, with
+    /// R_xy = −R_yx = the coefficient, and monomials of the standardised coordinates.
+    pub fn polynomial(
+        names: &[String],
+        standardiser: &Standardiser,
+        diffusion_degree: usize,
+        current_degree: usize,
+        mask: Option<&Array2<bool>>,
+    ) -> Result<Self> {
+        let dim = names.len();
+        if standardiser.mean.len() != dim {
+            return Err(Error::input(format!(
+                "{dim} names for a standardisation of {} coordinates; give one name per coordinate",
+                standardiser.mean.len()
+            )));
+        }
+        if let Some(mask) = mask
+            && mask.dim() != (dim, dim)
+        {
+            return Err(Error::input(format!(
+                "the mask of mobility entries is {:?}; it must be {dim} by {dim}",
+                mask.dim()
+            )));
+        }
+        let allowed = |i: usize, j: usize| mask.is_none_or(|m| m[[i, j]] || m[[j, i]]);
+        let top = diffusion_degree.max(current_degree);
+        let monomials = Monomials::new(names, 0..=top)?;
+        let mut fields = Vec::new();
+        for (exponents, label) in monomials.exponents().iter().zip(monomials.labels()) {
+            let degree = exponents.iter().sum::<u32>() as usize;
+            let entry = |sign: f64| Polynomial::monomial(exponents.clone(), sign);
+            for i in 0..dim {
+                for j in (i..dim).filter(|j| allowed(i, *j)) {
+                    let mut push = |part: &str, entries| {
+                        let label = format!("{part}[{},{}] {label}", names[i], names[j]);
+                        fields.push(TensorField { label, entries });
+                    };
+                    if degree <= diffusion_degree {
+                        let mut entries = vec![(i, j, entry(1.0))];
+                        if i != j {
+                            entries.push((j, i, entry(1.0)));
+                        }
+                        push("D", entries);
+                    }
+                    if i != j && degree <= current_degree {
+                        push("R", vec![(i, j, entry(1.0)), (j, i, entry(-1.0))]);
+                    }
+                }
+            }
+        }
+        if fields.is_empty() {
+            return Err(Error::input(
+                "the mask forbids every entry of the mobility; allow at least the diagonal",
+            ));
+        }
+        Ok(Self {
+            names: names.to_vec(),
+            standardiser: standardiser.clone(),
+            fields,
+        })
+    }
+
+    /// Number of coordinates D.
+    pub fn dim(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Number of fields.
+    pub fn len(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Never true: a basis has at least one field.
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Names of the coordinates.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// One label per field.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.fields.iter().map(|field| field.label.as_str())
+    }
+
+    /// The map to the coordinates z.
+    pub fn standardiser(&self) -> &Standardiser {
+        &self.standardiser
+    }
+
+    /// The largest degree of an entry.
+    pub fn degree(&self) -> usize {
+        let entries = self.fields.iter().flat_map(|field| &field.entries);
+        entries.map(|(_, _, p)| p.degree()).max().unwrap_or(0)
+    }
+
+    pub(super) fn fields(&self) -> &[TensorField] {
+        &self.fields
+    }
+
+    /// The fields that do not depend on the state: they span the constant mobilities.
+    pub(super) fn constants(&self) -> Vec<usize> {
+        let constant = |k: &usize| self.fields[*k].is_constant();
+        (0..self.len()).filter(constant).collect()
+    }
+
+    /// σ_i σ_j, which turns the entry (i, j) of a mobility in z into that in x.
+    pub(super) fn unit(&self, i: usize, j: usize) -> f64 {
+        self.standardiser.scale[i] * self.standardiser.scale[j]
+    }
+
+    /// Σ_k c_k T_k, entry by entry in z, row-major.
+    pub(super) fn combine(&self, coefficients: ArrayView1<f64>) -> Vec<Polynomial> {
+        let dim = self.dim();
+        let mut entries = vec![Polynomial::default(); dim * dim];
+        for (field, &c) in self.fields.iter().zip(coefficients) {
+            for (i, j, polynomial) in &field.entries {
+                entries[i * dim + j].add_scaled(c, polynomial);
+            }
+        }
+        entries
+    }
+
+    /// G_kl = ⟨T_k : T_l⟩, so that cᵀGc = ⟨|M|²⟩ in the coordinates z.
+    pub(super) fn metric(&self, moments: &Moments) -> Result<Array2<f64>> {
+        let n = self.len();
+        let mut metric = Array2::zeros((n, n));
+        for (k, left) in self.fields.iter().enumerate() {
+            for (l, right) in self.fields.iter().enumerate().skip(k) {
+                let mut sum = 0.0;
+                for (i, j, p) in &left.entries {
+                    for (_, _, q) in right.entries.iter().filter(|(a, b, _)| (a, b) == (i, j)) {
+                        sum += moments.mean(&p.product(q))?;
+                    }
+                }
+                metric[[k, l]] = sum;
+                metric[[l, k]] = sum;
+            }
+        }
+        Ok(metric)
+    }
+
+    /// ⟨T_k,ij⟩ in the raw coordinates, (entry, field): the mean ⟨M⟩ is this times c.
+    pub(super) fn means(&self, moments: &Moments) -> Result<Array2<f64>> {
+        let dim = self.dim();
+        let mut means = Array2::zeros((dim * dim, self.len()));
+        for (k, field) in self.fields.iter().enumerate() {
+            for (i, j, polynomial) in &field.entries {
+                means[[i * dim + j, k]] += self.unit(*i, *j) * moments.mean(polynomial)?;
+            }
+        }
+        Ok(means)
+    }
+
+    /// T_k,ij and (∇·T_k)_i at a raw state, in raw coordinates: (entry, field) and (i, field).
+    pub(super) fn design(&self, x: &[f64]) -> (Array2<f64>, Array2<f64>) {
+        let dim = self.dim();
+        let mut z = x.to_vec();
+        self.standardiser.forward(&mut z);
+        let mut fields = Array2::zeros((dim * dim, self.len()));
+        let mut divergences = Array2::zeros((dim, self.len()));
+        for (k, field) in self.fields.iter().enumerate() {
+            for (i, j, polynomial) in &field.entries {
+                fields[[i * dim + j, k]] += self.unit(*i, *j) * polynomial.value(&z);
+                let slope = polynomial.derivative(*j).value(&z);
+                divergences[[*i, k]] += self.standardiser.scale[*i] * slope;
+            }
+        }
+        (fields, divergences)
+    }
+}

@@ -1,0 +1,446 @@
+//! One solver for every way of writing the equations.
+
+use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::equations::Equations;
+use super::linear::LinearMobility;
+use super::result::{Identifiability, MobilityFit, RidgeTrial};
+use crate::control::Control;
+use crate::error::{Error, Result};
+use crate::lagged::Jackknife;
+use crate::linalg;
+
+/// How the coefficients of a mobility are fitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MobilityConfig {
+    /// Ridges that are tried: χ² added for ⟨|M − Φ|²⟩ = ⟨|Φ|²⟩.
+    pub ridges: Vec<f64>,
+    /// Folds of the cross-validation over blocks.
+    pub folds: usize,
+    /// Known mean of M; it enters with its own error, and is not estimated anew in the blocks.
+    pub mean: Option<MeanConstraint>,
+    /// Most Gauss-Newton steps.
+    pub iterations: usize,
+}
+
+impl Default for MobilityConfig {
+    fn default() -> Self {
+        Self {
+            ridges: vec![0.0, 0.1, 1.0, 10.0, 100.0],
+            folds: 6,
+            mean: None,
+            iterations: 50,
+        }
+    }
+}
+
+impl MobilityConfig {
+    fn validate(&self) -> Result<()> {
+        if self.ridges.is_empty() || self.ridges.iter().any(|r| !(r.is_finite() && *r >= 0.0)) {
+            return Err(Error::input(
+                "give at least one ridge, each finite and not negative",
+            ));
+        }
+        if self.folds < 2 {
+            return Err(Error::input("a held-out test needs at least two folds"));
+        }
+        Ok(())
+    }
+}
+
+/// ⟨M⟩ = Φ as further equations, each weighted by its error.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeanConstraint {
+    /// Φ.
+    pub value: Array2<f64>,
+    /// Standard error of each entry, positive.
+    pub error: Array2<f64>,
+}
+
+/// A standard error this small against the largest is rounding.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// A relative fall of the objective that ends the iteration.
+const CONVERGED: f64 = 1e-7;
+
+/// Fit the coefficients of M(x) = Σ_k c_k T_k(x).
+///
+/// Minimises Σ_e ((observed_e − predicted_e(c))/ε_e)² + λ ⟨|M − Φ|²⟩ by Gauss-Newton with Levenberg's
+/// damping. ε_e is the standard error of the residual, both sides of the equation re-estimated in
+/// every block; Φ is the best constant mobility, and λ has the least held-out χ². Errors of the
+/// coefficients come from the jackknife over blocks, one Gauss-Newton step from the solution for each.
+pub fn fit_mobility(
+    equations: &dyn Equations,
+    config: &MobilityConfig,
+    control: &Control,
+) -> Result<MobilityFit> {
+    let mut solver = Solver::new(equations, config, control)?;
+    let first = solver.approach(None)?;
+    let trials = solver.cross_validate(first.view())?;
+    solver.finish(first, trials)
+}
+
+/// Equations with their errors, prior and leave-one-out versions.
+pub(super) struct Solver<'a> {
+    equations: &'a dyn Equations,
+    config: &'a MobilityConfig,
+    control: &'a Control,
+    left_out: Vec<Box<dyn Equations>>,
+    /// 1/ε_e.
+    pub(super) weights: Array1<f64>,
+    metric: Array2<f64>,
+    target: Array1<f64>,
+    /// ⟨|Φ|²⟩.
+    size: f64,
+}
+
+impl<'a> Solver<'a> {
+    pub(super) fn new(
+        equations: &'a dyn Equations,
+        config: &'a MobilityConfig,
+        control: &'a Control,
+    ) -> Result<Self> {
+        config.validate()?;
+        let blocks = equations.blocks();
+        if blocks == 1 {
+            return Err(Error::input(
+                "a standard error needs at least two blocks; cut the record into stretches",
+            ));
+        }
+        let coefficients = equations.basis().len();
+        let left_out = (0..blocks).into_par_iter();
+        let left_out = left_out.map(|b| equations.restricted(&|k| k != b));
+        let mut solver = Self {
+            equations,
+            config,
+            control,
+            left_out: left_out.collect::<Result<_>>()?,
+            weights: Array1::ones(equations.observed().len()),
+            metric: equations.basis().metric(equations.moments())?,
+            target: Array1::zeros(coefficients),
+            size: 1.0,
+        };
+        solver.update_weights(Array1::zeros(coefficients).view())?;
+        Ok(solver)
+    }
+
+    /// Weigh each equation by the error of its residual at these coefficients.
+    pub(super) fn update_weights(&mut self, coefficients: ArrayView1<f64>) -> Result<()> {
+        if self.left_out.is_empty() {
+            return Ok(());
+        }
+        let residuals = self
+            .left_out
+            .par_iter()
+            .map(|part| residual(&**part, coefficients))
+            .collect::<Result<Vec<_>>>()?;
+        let errors = deviations(&residuals).map_axis(Axis(0), |column| column.dot(&column).sqrt());
+        // An equation that holds identically has no error but rounding.
+        let floor = NEGLIGIBLE * errors.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        self.weights = errors.mapv(|error| 1.0 / error.max(floor));
+        Ok(())
+    }
+
+    /// Find the constant mobility Φ, the mean of the prior, and from it a solution under a prior
+    /// that lets M vary as much as it is large, beginning with `start` where there is one; the weights
+    /// are then those of its residuals.
+    pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
+        let basis = self.equations.basis();
+        let zero = Array1::zeros(basis.len());
+        let phi = self.minimise(self.equations, zero, &basis.constants(), 0.0)?;
+        self.size = linalg::bilinear(phi.view(), self.metric.view(), phi.view());
+        if self.size <= 0.0 {
+            self.size = 1.0;
+        }
+        self.update_weights(phi.view())?;
+        self.target.clone_from(&phi);
+        let ridge = if self.left_out.is_empty() { 0.0 } else { 1.0 };
+        let start = start.unwrap_or(phi);
+        let first = self.minimise(self.equations, start, &self.every(), ridge)?;
+        self.update_weights(first.view())?;
+        Ok(first)
+    }
+
+    /// All coefficients.
+    fn every(&self) -> Vec<usize> {
+        (0..self.target.len()).collect()
+    }
+
+    /// The weighted residuals and the derivatives of the predictions, and the rows of the mean
+    /// constraint.
+    fn system(
+        &self,
+        equations: &dyn Equations,
+        coefficients: ArrayView1<f64>,
+    ) -> Result<(Array1<f64>, Array2<f64>)> {
+        let (predicted, jacobian) = equations.linearise(coefficients)?;
+        let residual = (&equations.observed() - &predicted) * &self.weights;
+        let jacobian = jacobian * self.weights.view().insert_axis(Axis(1));
+        let Some((rest, rows)) = self.mean_rows(equations, coefficients)? else {
+            return Ok((residual, jacobian));
+        };
+        Ok((
+            concatenate![Axis(0), residual, rest],
+            concatenate![Axis(0), jacobian, rows],
+        ))
+    }
+
+    /// (Φ − ⟨M⟩)/error and its derivative.
+    fn mean_rows(
+        &self,
+        equations: &dyn Equations,
+        coefficients: ArrayView1<f64>,
+    ) -> Result<Option<(Array1<f64>, Array2<f64>)>> {
+        let Some(mean) = &self.config.mean else {
+            return Ok(None);
+        };
+        let rows = equations.basis().means(equations.moments())?;
+        let flat = |a: &Array2<f64>| a.iter().copied().collect::<Array1<f64>>();
+        let error = flat(&mean.error);
+        if error.len() != rows.nrows() || error.iter().any(|e| e.is_nan() || *e <= 0.0) {
+            return Err(Error::input(
+                "the mean constraint needs one value and one positive error per entry of M",
+            ));
+        }
+        let rest = (flat(&mean.value) - rows.dot(&coefficients)) / &error;
+        Ok(Some((rest, rows / &error.insert_axis(Axis(1)))))
+    }
+
+    /// What is minimised.
+    fn objective(
+        &self,
+        equations: &dyn Equations,
+        coefficients: ArrayView1<f64>,
+        lambda: f64,
+    ) -> Result<f64> {
+        let weighted = residual(equations, coefficients)? * &self.weights;
+        let mean = self.mean_rows(equations, coefficients)?;
+        let mean = mean.map_or(0.0, |(rest, _)| rest.dot(&rest));
+        let away = &coefficients - &self.target;
+        let prior = linalg::bilinear(away.view(), self.metric.view(), away.view());
+        Ok(weighted.dot(&weighted) + mean + lambda * prior)
+    }
+
+    /// Normal matrix JᵀJ + λG and gradient Jᵀr − λG(c − c_Φ).
+    fn normal(
+        &self,
+        system: &(Array1<f64>, Array2<f64>),
+        coefficients: ArrayView1<f64>,
+        lambda: f64,
+    ) -> (Array2<f64>, Array1<f64>) {
+        let (residual, jacobian) = system;
+        let away = &coefficients - &self.target;
+        let matrix = linalg::multiply(jacobian.t(), jacobian.view()) + &self.metric * lambda;
+        let gradient = jacobian.t().dot(residual) - self.metric.dot(&away) * lambda;
+        (matrix, gradient)
+    }
+
+    /// The coefficients of least objective, those not in `free` kept.
+    pub(super) fn minimise(
+        &self,
+        equations: &dyn Equations,
+        start: Array1<f64>,
+        free: &[usize],
+        ridge: f64,
+    ) -> Result<Array1<f64>> {
+        let lambda = ridge / self.size;
+        let mut coefficients = start;
+        if free.is_empty() {
+            return Ok(coefficients);
+        }
+        let mut value = self.objective(equations, coefficients.view(), lambda)?;
+        let mut damping = 1e-3;
+        for _ in 0..self.config.iterations {
+            self.control.advance(1)?;
+            let system = self.system(equations, coefficients.view())?;
+            let (matrix, gradient) = self.normal(&system, coefficients.view(), lambda);
+            let mut improved = None;
+            while improved.is_none() && damping < 1e12 {
+                let step = damped_step(&matrix, &gradient, free, damping)?;
+                let trial = &coefficients + &step;
+                let next = self.objective(equations, trial.view(), lambda)?;
+                if next <= value {
+                    improved = Some((trial, next));
+                    damping = (damping * 0.1).max(1e-15);
+                } else {
+                    damping *= 10.0;
+                }
+            }
+            let Some((trial, next)) = improved else {
+                break;
+            };
+            let gain = value - next;
+            (coefficients, value) = (trial, next);
+            if gain <= CONVERGED * value {
+                break;
+            }
+        }
+        Ok(coefficients)
+    }
+
+    /// One Gauss-Newton step of other equations from these coefficients.
+    fn step(
+        &self,
+        equations: &dyn Equations,
+        from: ArrayView1<f64>,
+        ridge: f64,
+    ) -> Result<Array1<f64>> {
+        let lambda = ridge / self.size;
+        let system = self.system(equations, from)?;
+        let (matrix, gradient) = self.normal(&system, from, lambda);
+        Ok(&from + &damped_step(&matrix, &gradient, &self.every(), 0.0)?)
+    }
+
+    /// Held-out χ² per equation of every ridge: fitted without a fold, tested on it.
+    pub(super) fn cross_validate(&self, from: ArrayView1<f64>) -> Result<Vec<RidgeTrial>> {
+        let folds = self.config.folds.min(self.left_out.len());
+        if folds < 2 {
+            return Ok(Vec::new());
+        }
+        let every = self.every();
+        let losses = (0..folds)
+            .into_par_iter()
+            .map(|fold| {
+                let train = self.equations.restricted(&|k| k % folds != fold)?;
+                let test = self.equations.restricted(&|k| k % folds == fold)?;
+                let system = self.system(&*train, from)?;
+                let loss = |ridge: &f64| {
+                    let (matrix, gradient) = self.normal(&system, from, ridge / self.size);
+                    let trial = &from + &damped_step(&matrix, &gradient, &every, 0.0)?;
+                    Ok(mean_square(
+                        &(residual(&*test, trial.view())? * &self.weights),
+                    ))
+                };
+                self.control.advance(1)?;
+                self.config.ridges.iter().map(loss).collect()
+            })
+            .collect::<Result<Vec<Vec<f64>>>>()?;
+        let trial = |(k, ridge): (usize, &f64)| {
+            let folds: Vec<f64> = losses.iter().map(|fold| fold[k]).collect();
+            RidgeTrial {
+                ridge: *ridge,
+                loss: folds.iter().sum::<f64>() / folds.len() as f64,
+                folds,
+            }
+        };
+        Ok(self.config.ridges.iter().enumerate().map(trial).collect())
+    }
+
+    /// The solution with the ridge of least held-out χ², its errors and diagnostics.
+    pub(super) fn finish(&self, from: Array1<f64>, trials: Vec<RidgeTrial>) -> Result<MobilityFit> {
+        let ridge = best(&trials).map_or(0.0, |trial| trial.ridge);
+        let coefficients = self.minimise(self.equations, from, &self.every(), ridge)?;
+        let (residual, jacobian) = self.system(self.equations, coefficients.view())?;
+        let fitted = residual.slice(ndarray::s![..self.weights.len()]).to_owned();
+        if fitted.iter().any(|r| !r.is_finite()) {
+            return Err(Error::numerical(
+                "the fitted mobility predicts growing correlations: its diffusion is negative where \
+                 samples are; lower the degree of the mobility",
+            ));
+        }
+        let exact = self.left_out.is_empty();
+        let size = (!exact).then_some(self.size.sqrt());
+        let basis = self.equations.basis();
+        let seen = Identifiability::new(basis, jacobian.view(), self.metric.view(), size)?;
+        let closure = self.closure(coefficients.view())?;
+        let unclosed = closure.filter(|c| *c > 1.0).map(|closure| {
+            format!(
+                "one degree less of the Galerkin space changes the predictions by {closure:.1} of \
+                 their errors; raise its degree"
+            )
+        });
+        let values = &seen.singular_values;
+        Ok(MobilityFit {
+            jackknife: self.jackknife(coefficients.clone(), ridge)?,
+            chi2_per_equation: mean_square(&fitted),
+            condition: values[0] / values[values.len() - 1],
+            effective_rank: seen.effective_rank,
+            ridge,
+            trials,
+            rungs: Vec::new(),
+            closure,
+            spectrum: self.equations.spectrum(coefficients.view())?,
+            warnings: seen.warning.into_iter().chain(unclosed).collect(),
+            singular_values: seen.singular_values,
+            mobility: LinearMobility::new(basis.clone(), coefficients)?,
+        })
+    }
+
+    /// Rms change of the predictions under a coarser closure, in units of their errors.
+    fn closure(&self, coefficients: ArrayView1<f64>) -> Result<Option<f64>> {
+        let Some(coarse) = self.equations.coarser()? else {
+            return Ok(None);
+        };
+        let change = coarse.predict(coefficients)? - self.equations.predict(coefficients)?;
+        Ok(Some(mean_square(&(change * &self.weights)).sqrt()))
+    }
+
+    /// The spread of the solutions without each block, one Gauss-Newton step away.
+    fn jackknife(&self, values: Array1<f64>, ridge: f64) -> Result<Jackknife> {
+        let left_out = self
+            .left_out
+            .par_iter()
+            .map(|part| self.step(&**part, values.view(), ridge))
+            .collect::<Result<Vec<_>>>()?;
+        let deviations = match left_out.as_slice() {
+            [] => Array2::zeros((0, values.len())),
+            left_out => deviations(left_out),
+        };
+        Ok(Jackknife { values, deviations })
+    }
+}
+
+/// The ridge of least held-out χ².
+pub(super) fn best(trials: &[RidgeTrial]) -> Option<&RidgeTrial> {
+    trials.iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
+}
+
+/// √((B−1)/B) times the deviations of leave-one-out values from their mean, (block, value).
+fn deviations(left_out: &[Array1<f64>]) -> Array2<f64> {
+    let views: Vec<_> = left_out.iter().map(|values| values.view()).collect();
+    let rows = ndarray::stack(Axis(0), &views).expect("one length");
+    let count = rows.nrows() as f64;
+    let mean = rows.mean_axis(Axis(0)).expect("at least one block");
+    (rows - mean) * ((count - 1.0) / count).sqrt()
+}
+
+fn mean_square(values: &Array1<f64>) -> f64 {
+    values.dot(values) / values.len() as f64
+}
+
+/// Observed − predicted.
+fn residual(equations: &dyn Equations, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
+    Ok(&equations.observed() - &equations.predict(coefficients)?)
+}
+
+/// The step of the free coefficients, in units where the diagonal of the normal matrix is 1 + damping;
+/// directions that the equations do not see are left alone.
+fn damped_step(
+    matrix: &Array2<f64>,
+    gradient: &Array1<f64>,
+    free: &[usize],
+    damping: f64,
+) -> Result<Array1<f64>> {
+    let diagonal = |k: usize| matrix[[k, k]].max(f64::MIN_POSITIVE).sqrt();
+    let n = free.len();
+    let scaled = Array2::from_shape_fn((n, n), |(a, b)| {
+        matrix[[free[a], free[b]]] / (diagonal(free[a]) * diagonal(free[b]))
+    });
+    let (values, vectors) = linalg::symmetric_eigen(scaled.view())?;
+    let right: Array1<f64> = free.iter().map(|&k| gradient[k] / diagonal(k)).collect();
+    let mut projected = vectors.t().dot(&right);
+    for (p, value) in projected.iter_mut().zip(&values) {
+        let seen = *value > 1e-14 * values[n - 1];
+        *p = if seen { *p / (value + damping) } else { 0.0 };
+    }
+    let solution = vectors.dot(&projected);
+    let mut step = Array1::zeros(gradient.len());
+    for (a, &k) in free.iter().enumerate() {
+        step[k] = solution[a] / diagonal(k);
+    }
+    Ok(step)
+}

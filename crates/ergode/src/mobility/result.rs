@@ -1,0 +1,166 @@
+//! A fitted mobility with its errors and diagnostics.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+use serde::Serialize;
+
+use super::basis::TensorBasis;
+use super::ladder::Rung;
+use super::linear::LinearMobility;
+use crate::error::{Error, Result};
+use crate::lagged::Jackknife;
+use crate::linalg;
+
+/// The held-out χ² of one ridge.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RidgeTrial {
+    /// χ² added for ⟨|M − Φ|²⟩ = ⟨|Φ|²⟩.
+    pub ridge: f64,
+    /// Held-out χ² per equation, the mean over folds.
+    pub loss: f64,
+    /// That of every fold.
+    pub folds: Vec<f64>,
+}
+
+/// M(x) = Σ_k c_k T_k(x) with errors and what there is to know about the fit.
+#[derive(Clone, Debug)]
+pub struct MobilityFit {
+    /// The mobility.
+    pub mobility: LinearMobility,
+    /// The coefficients with the deviations of their jackknife over blocks; there are none where the
+    /// equations were exact.
+    pub jackknife: Jackknife,
+    /// χ² per equation; near 1 where model and error bars are right.
+    pub chi2_per_equation: f64,
+    /// Singular values of the design, largest first: a change of M of unit rms along each direction,
+    /// in units of the noise.
+    pub singular_values: Array1<f64>,
+    /// Ratio of the largest to the smallest of them.
+    pub condition: f64,
+    /// Directions along which a change as large as M itself exceeds the noise.
+    pub effective_rank: usize,
+    /// The ridge that was used.
+    pub ridge: f64,
+    /// The ridges that were tried.
+    pub trials: Vec<RidgeTrial>,
+    /// The degrees that were tried, where they were chosen by held-out blocks.
+    pub rungs: Vec<Rung>,
+    /// Rms change of the predictions when the Galerkin space is one degree smaller, in units of the
+    /// noise; below 1 the closure is no part of the error.
+    pub closure: Option<f64>,
+    /// Eigenvalues of the model's generator, (real, imaginary part), slowest first; −1/real is an
+    /// implied time scale.
+    pub spectrum: Vec<(f64, f64)>,
+    /// What may be wrong, one sentence each with its remedy.
+    pub warnings: Vec<String>,
+}
+
+/// Singular values this small against the largest are rounding.
+const ROUNDING: f64 = 1e-10;
+
+/// What the equations can tell about the directions of M.
+pub(super) struct Identifiability {
+    pub(super) singular_values: Array1<f64>,
+    pub(super) effective_rank: usize,
+    pub(super) warning: Option<String>,
+}
+
+impl Identifiability {
+    /// From the whitened design; `size` is the rms of M where the equations have noise.
+    pub(super) fn new(
+        basis: &TensorBasis,
+        jacobian: ArrayView2<f64>,
+        metric: ArrayView2<f64>,
+        size: Option<f64>,
+    ) -> Result<Self> {
+        let (values, modes) = design_modes(jacobian, metric)?;
+        let floor = (ROUNDING * values[0]).max(size.map_or(0.0, |size| 1.0 / size));
+        let effective_rank = values.iter().filter(|v| **v > floor).count();
+        let warning = (effective_rank < values.len()).then(|| {
+            let worst = modes.column(values.len() - 1);
+            let weight = |k: usize| worst[k].abs() * metric[[k, k]].sqrt();
+            let field = (0..worst.len())
+                .max_by(|a, b| weight(*a).total_cmp(&weight(*b)))
+                .expect("at least one field");
+            let label = basis.labels().nth(field).expect("in range");
+            format!(
+                "the equations fix {effective_rank} of {} directions of the mobility; the least \
+                 determined is mostly {label}. Add functions at the earlier time (a higher test \
+                 degree) or longer lags, or lower the degree of the mobility",
+                values.len()
+            )
+        });
+        Ok(Self {
+            singular_values: values,
+            effective_rank,
+            warning,
+        })
+    }
+}
+
+/// The singular values of the whitened design J G^{−1/2}, largest first, and its right singular
+/// vectors in coefficients, (coefficient, direction).
+fn design_modes(
+    jacobian: ArrayView2<f64>,
+    metric: ArrayView2<f64>,
+) -> Result<(Array1<f64>, Array2<f64>)> {
+    let factor = linalg::cholesky(metric).map_err(|_| {
+        Error::numerical(
+            "the tensor fields are linearly dependent on the samples; lower the degree of the \
+             mobility or mask entries",
+        )
+    })?;
+    // c = L⁻ᵀ u has ⟨|M|²⟩ = |u|².
+    let inverse = linalg::inverse(factor.view());
+    let design = linalg::multiply(jacobian, inverse.t());
+    let normal = linalg::multiply(design.t(), design.view());
+    let (values, vectors) = linalg::symmetric_eigen(normal.view())?;
+    let order: Vec<usize> = (0..values.len()).rev().collect();
+    let values = values.select(Axis(0), &order).mapv(|v| v.max(0.0).sqrt());
+    Ok((values, inverse.t().dot(&vectors.select(Axis(1), &order))))
+}
+
+impl MobilityFit {
+    /// Label, value and standard error of each coefficient.
+    pub fn coefficients(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        let labels = self.mobility.basis().labels();
+        let values = self.mobility.coefficients().to_vec();
+        let errors = self.jackknife.errors().to_vec();
+        let values = values.into_iter().zip(errors);
+        labels
+            .zip(values)
+            .map(|(label, (c, error))| (label, c, error))
+    }
+
+    /// Standard errors of M_ij at a state.
+    pub fn mobility_error(&self, x: &[f64]) -> Array2<f64> {
+        let (fields, _) = self.mobility.basis().design(x);
+        self.square(&self.jackknife.linear(fields.view()).errors())
+    }
+
+    /// Standard errors of D_ij at a state.
+    pub fn diffusion_error(&self, x: &[f64]) -> Array2<f64> {
+        let dim = self.mobility.basis().dim();
+        let (fields, _) = self.mobility.basis().design(x);
+        let symmetric = Array2::from_shape_fn(fields.dim(), |(at, k)| {
+            let mirrored = at % dim * dim + at / dim;
+            0.5 * (fields[[at, k]] + fields[[mirrored, k]])
+        });
+        self.square(&self.jackknife.linear(symmetric.view()).errors())
+    }
+
+    /// Standard errors of the drift M s + ∇·M at a state, the score there being exact.
+    pub fn drift_error(&self, x: &[f64], score: &[f64]) -> Array1<f64> {
+        let (fields, divergence) = self.mobility.basis().design(x);
+        let drift = Array2::from_shape_fn(divergence.dim(), |(i, k)| {
+            let dim = score.len();
+            let force: f64 = (0..dim).map(|j| fields[[i * dim + j, k]] * score[j]).sum();
+            force + divergence[[i, k]]
+        });
+        self.jackknife.linear(drift.view()).errors()
+    }
+
+    fn square(&self, flat: &Array1<f64>) -> Array2<f64> {
+        let dim = self.mobility.basis().dim();
+        Array2::from_shape_fn((dim, dim), |(i, j)| flat[i * dim + j])
+    }
+}

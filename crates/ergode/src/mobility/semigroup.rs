@@ -1,0 +1,324 @@
+//! Correlations predicted by the semigroup of the model in a polynomial Galerkin space.
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::basis::{TensorBasis, TensorField};
+use super::equations::{Equations, choose};
+use super::moments::{Expectations, Moments, PolynomialSums, exponents};
+use super::propagator::Propagator;
+use crate::error::{Error, Result};
+use crate::linalg;
+
+/// The Galerkin space and the functions whose correlations are fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SemigroupConfig {
+    /// Degree of the polynomials in the Galerkin space.
+    pub degree: usize,
+    /// Degree of the polynomials at both ends of the fitted correlations.
+    pub test_degree: usize,
+}
+
+impl Default for SemigroupConfig {
+    fn default() -> Self {
+        Self {
+            degree: 6,
+            test_degree: 3,
+        }
+    }
+}
+
+impl SemigroupConfig {
+    /// The degree of moments that these equations need for a mobility of the given degree.
+    pub fn moment_degree(&self, mobility_degree: usize) -> usize {
+        (2 * self.degree)
+            .max(2 * self.degree - 2 + mobility_degree)
+            .max(2 * mobility_degree)
+    }
+}
+
+/// C(t) = exp(l(M) t) with the weak generator l_ab(M) = −⟨∇ψ_a M ∇ψ_bᵀ⟩ on polynomials ψ orthonormal
+/// under the data.
+///
+/// l is linear in the coefficients of M and made of stationary averages alone: no score, no
+/// derivative of a noisy curve and no quadrature over lags. The equations are the differences
+/// C(t_k) − C(t_{k−1}) of the correlations of all test functions, the ψ of degree 1 up to
+/// `test_degree` under all data; noise that neighbouring lags share drops out of them.
+#[derive(Clone, Debug)]
+pub struct Semigroup {
+    plan: Arc<Plan>,
+    /// The blocks that the averages are over; none where these are exact.
+    blocks: Vec<usize>,
+    expectations: Expectations,
+    observed: Array1<f64>,
+    /// l_ab(T_k) in the orthonormal basis, the constant left out.
+    generators: Vec<Array2<f64>>,
+    /// The test functions in that basis, (test, ψ).
+    tests: Array2<f64>,
+}
+
+/// What does not depend on the choice of blocks.
+#[derive(Debug)]
+struct Plan {
+    sums: Option<Arc<PolynomialSums>>,
+    basis: TensorBasis,
+    config: SemigroupConfig,
+    /// Places of the moments ⟨z^{α+β}⟩.
+    gram: Array2<usize>,
+    generators: Vec<Vec<Contribution>>,
+    /// The test functions in monomials, (test, α) for |α| up to `test_degree`.
+    tests: Array2<f64>,
+}
+
+/// coefficient × moment, a part of −⟨∇z^α T ∇z^βᵀ⟩.
+#[derive(Clone, Copy, Debug)]
+struct Contribution {
+    row: usize,
+    column: usize,
+    moment: usize,
+    coefficient: f64,
+}
+
+impl Semigroup {
+    /// The equations of a data set.
+    pub fn new(
+        sums: &Arc<PolynomialSums>,
+        basis: &TensorBasis,
+        config: &SemigroupConfig,
+    ) -> Result<Self> {
+        if sums.standardiser() != basis.standardiser() {
+            return Err(Error::input(
+                "the tensor basis and the statistics are in differently standardised coordinates; \
+                 use one standardiser for both",
+            ));
+        }
+        let blocks: Vec<usize> = (0..sums.blocks()).collect();
+        let all = sums.expectations(&blocks);
+        let plan = Plan::new(Some(sums.clone()), &all, basis, config)?;
+        Self::assemble(Arc::new(plan), blocks, all)
+    }
+
+    /// The equations of a process whose moments and correlations are known.
+    pub fn exact(
+        expectations: Expectations,
+        basis: &TensorBasis,
+        config: &SemigroupConfig,
+    ) -> Result<Self> {
+        let plan = Plan::new(None, &expectations, basis, config)?;
+        Self::assemble(Arc::new(plan), Vec::new(), expectations)
+    }
+
+    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>, expectations: Expectations) -> Result<Self> {
+        let moments = expectations.moments.values();
+        let gram = plan.gram.mapv(|place| moments[place]);
+        let factor = orthonormalise(gram.view(), plan.config.degree)?;
+        let inverse = linalg::inverse(factor.slice(s![1.., 1..]));
+        let size = inverse.nrows();
+        let transform = |contributions: &Vec<Contribution>| {
+            let mut raw = Array2::zeros((size, size));
+            for part in contributions {
+                raw[[part.row - 1, part.column - 1]] += part.coefficient * moments[part.moment];
+            }
+            inverse.dot(&raw).dot(&inverse.t())
+        };
+        let generators = plan.generators.iter().map(transform).collect();
+        let known = plan.tests.ncols();
+        let tests = plan.tests.dot(&factor.slice(s![..known, 1..]));
+        let observed = differences(&expectations, plan.tests.view());
+        Ok(Self {
+            plan,
+            blocks,
+            expectations,
+            observed,
+            generators,
+            tests,
+        })
+    }
+
+    /// l(M).
+    fn generator(&self, coefficients: ArrayView1<f64>) -> Array2<f64> {
+        let size = self.tests.ncols();
+        let mut generator = Array2::zeros((size, size));
+        for (l, c) in self.generators.iter().zip(coefficients) {
+            generator.scaled_add(*c, l);
+        }
+        generator
+    }
+
+    /// The test functions' part of E(t_k) − E(t_{k−1}), flat.
+    fn project(&self, propagators: &[Array2<f64>]) -> Array1<f64> {
+        let mut out = Vec::new();
+        for pair in propagators.windows(2) {
+            let difference = &pair[1] - &pair[0];
+            out.extend(self.tests.dot(&difference).dot(&self.tests.t()));
+        }
+        Array1::from(out)
+    }
+}
+
+impl Equations for Semigroup {
+    fn basis(&self) -> &TensorBasis {
+        &self.plan.basis
+    }
+    fn moments(&self) -> &Moments {
+        &self.expectations.moments
+    }
+    fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
+        let Some(sums) = &self.plan.sums else {
+            return Err(Error::input(
+                "exact equations have no blocks to choose from",
+            ));
+        };
+        let blocks = choose(&self.blocks, keep);
+        let expectations = sums.expectations(&blocks);
+        let some = Self::assemble(self.plan.clone(), blocks, expectations)?;
+        Ok(Box::new(some))
+    }
+    fn observed(&self) -> ArrayView1<'_, f64> {
+        self.observed.view()
+    }
+    fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
+        let generator = self.generator(coefficients);
+        let propagator = Propagator::new(generator.view(), &self.expectations.lags);
+        Ok(self.project(&propagator.values))
+    }
+    fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
+        let generator = self.generator(coefficients);
+        let propagator = Propagator::new(generator.view(), &self.expectations.lags);
+        let columns: Vec<Array1<f64>> = self
+            .generators
+            .par_iter()
+            .map(|direction| self.project(&propagator.derivative(direction.view())))
+            .collect();
+        let mut jacobian = Array2::zeros((self.observed.len(), columns.len()));
+        for (mut place, column) in jacobian.columns_mut().into_iter().zip(&columns) {
+            place.assign(column);
+        }
+        Ok((self.project(&propagator.values), jacobian))
+    }
+    fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
+        let mut config = self.plan.config;
+        if config.degree <= config.test_degree {
+            return Ok(None);
+        }
+        config.degree -= 1;
+        let (sums, basis) = (self.plan.sums.clone(), &self.plan.basis);
+        let plan = Plan::new(sums, &self.expectations, basis, &config)?;
+        let expectations = self.expectations.clone();
+        let coarse = Self::assemble(Arc::new(plan), self.blocks.clone(), expectations)?;
+        Ok(Some(Box::new(coarse)))
+    }
+    fn spectrum(&self, coefficients: ArrayView1<f64>) -> Result<Vec<(f64, f64)>> {
+        let mut values = linalg::eigenvalues(self.generator(coefficients).view())?;
+        values.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.total_cmp(&a.1)));
+        Ok(values)
+    }
+}
+
+impl Plan {
+    fn new(
+        sums: Option<Arc<PolynomialSums>>,
+        all: &Expectations,
+        basis: &TensorBasis,
+        config: &SemigroupConfig,
+    ) -> Result<Self> {
+        if config.test_degree == 0 || config.degree < config.test_degree {
+            return Err(Error::input(format!(
+                "a Galerkin space of degree {} cannot hold test functions of degree 1 to {}; raise \
+                 its degree",
+                config.degree, config.test_degree
+            )));
+        }
+        let space = exponents(basis.dim(), config.degree)?;
+        let moments = &all.moments;
+        let mut gram = Array2::zeros((space.len(), space.len()));
+        for ((a, b), place) in gram.indexed_iter_mut() {
+            let sum: Vec<u32> = space[a].iter().zip(&space[b]).map(|(a, b)| a + b).collect();
+            *place = moments.place(&sum)?;
+        }
+        let generators = basis.fields().iter();
+        let generators = generators.map(|field| contributions(field, &space, moments));
+        let values = moments.values();
+        let known = exponents(basis.dim(), config.test_degree)?.len();
+        Ok(Self {
+            generators: generators.collect::<Result<_>>()?,
+            tests: test_functions(gram.slice(s![..known, ..known]).mapv(|p| values[p]).view())?,
+            sums,
+            basis: basis.clone(),
+            config: *config,
+            gram,
+        })
+    }
+}
+
+/// The orthonormal functions of a Gram matrix other than the constant, in monomials,
+/// (function, monomial).
+pub(super) fn test_functions(gram: ArrayView2<f64>) -> Result<Array2<f64>> {
+    let factor = orthonormalise(gram, 0)?;
+    let inverse = linalg::inverse(factor.view());
+    Ok(inverse.slice(s![1.., ..]).to_owned())
+}
+
+/// L with z^α = Σ_a L_αa ψ_a.
+fn orthonormalise(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
+    linalg::cholesky(gram).map_err(|_| {
+        Error::numerical(format!(
+            "the polynomials of degree {degree} are linearly dependent on the samples; lower the \
+             degree of the space, or leave out coordinates that depend on others"
+        ))
+    })
+}
+
+/// C(t_k) − C(t_{k−1}) of the test functions, flat over (lag, m, n).
+pub(super) fn differences(expectations: &Expectations, tests: ArrayView2<f64>) -> Array1<f64> {
+    let known = tests.ncols();
+    let correlation = |lag: usize| {
+        let monomials = expectations.correlations.slice(s![lag, ..known, ..known]);
+        tests.dot(&monomials).dot(&tests.t())
+    };
+    let mut out = Vec::new();
+    let mut before = correlation(0);
+    for lag in 1..expectations.lags.len() {
+        let now = correlation(lag);
+        out.extend(&now - &before);
+        before = now;
+    }
+    Array1::from(out)
+}
+
+/// −⟨∂_i z^α T_ij ∂_j z^β⟩ as a list of moments.
+fn contributions(
+    field: &TensorField,
+    space: &[Vec<u32>],
+    moments: &Moments,
+) -> Result<Vec<Contribution>> {
+    let mut parts = Vec::new();
+    let mut sum = vec![0u32; space[0].len()];
+    for (i, j, polynomial) in &field.entries {
+        for (gamma, coefficient) in polynomial.terms() {
+            for (row, alpha) in space.iter().enumerate().filter(|(_, a)| a[*i] > 0) {
+                for (column, beta) in space.iter().enumerate().filter(|(_, b)| b[*j] > 0) {
+                    for (k, place) in sum.iter_mut().enumerate() {
+                        *place = alpha[k] + beta[k] + gamma[k];
+                    }
+                    sum[*i] -= 1;
+                    sum[*j] -= 1;
+                    parts.push(Contribution {
+                        row,
+                        column,
+                        moment: moments.place(&sum)?,
+                        coefficient: -coefficient * f64::from(alpha[*i]) * f64::from(beta[*j]),
+                    });
+                }
+            }
+        }
+    }
+    Ok(parts)
+}

@@ -1,0 +1,154 @@
+//! Polynomials: the algebra that turns averages of fields into moments.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ndarray::Array2;
+
+use super::{Functions, Monomials, tile_width};
+use crate::data::Standardiser;
+use crate::error::Result;
+
+/// Σ_α a_α z^α, by the exponents α.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Polynomial {
+    terms: BTreeMap<Vec<u32>, f64>,
+}
+
+impl Polynomial {
+    /// a z^α.
+    pub(crate) fn monomial(exponents: Vec<u32>, coefficient: f64) -> Self {
+        Self {
+            terms: BTreeMap::from([(exponents, coefficient)]),
+        }
+    }
+
+    /// The exponents and coefficients, in a fixed order.
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (&Vec<u32>, f64)> {
+        self.terms.iter().map(|(exponents, a)| (exponents, *a))
+    }
+
+    /// The largest |α|; zero for the empty sum.
+    pub(crate) fn degree(&self) -> usize {
+        let degrees = self.terms.keys().map(|e| e.iter().sum::<u32>() as usize);
+        degrees.max().unwrap_or(0)
+    }
+
+    /// Add `factor` times another polynomial.
+    pub(crate) fn add_scaled(&mut self, factor: f64, other: &Self) {
+        for (exponents, a) in &other.terms {
+            match self.terms.get_mut(exponents) {
+                Some(term) => *term += factor * a,
+                None => {
+                    self.terms.insert(exponents.clone(), factor * a);
+                }
+            }
+        }
+    }
+
+    /// The product with another polynomial.
+    pub(crate) fn product(&self, other: &Self) -> Self {
+        let mut product = Self::default();
+        for (left, a) in &self.terms {
+            for (right, b) in &other.terms {
+                let exponents = left.iter().zip(right).map(|(l, r)| l + r).collect();
+                *product.terms.entry(exponents).or_insert(0.0) += a * b;
+            }
+        }
+        product
+    }
+
+    /// The value at one state.
+    pub(crate) fn value(&self, z: &[f64]) -> f64 {
+        let power = |exponents: &Vec<u32>| -> f64 {
+            let factors = z.iter().zip(exponents);
+            factors.map(|(z, e)| z.powi(*e as i32)).product()
+        };
+        self.terms()
+            .map(|(exponents, a)| a * power(exponents))
+            .sum()
+    }
+
+    /// ∂/∂z_i.
+    pub(crate) fn derivative(&self, i: usize) -> Self {
+        let terms = self.terms.iter().filter(|(exponents, _)| exponents[i] > 0);
+        let differentiate = |(exponents, a): (&Vec<u32>, &f64)| {
+            let mut lower = exponents.clone();
+            lower[i] -= 1;
+            (lower, a * f64::from(exponents[i]))
+        };
+        Self {
+            terms: terms.map(differentiate).collect(),
+        }
+    }
+}
+
+/// Polynomials of standardised coordinates, as functions of the raw ones.
+#[derive(Clone, Debug)]
+pub(crate) struct Polynomials {
+    standardiser: Standardiser,
+    library: Monomials,
+    labels: Vec<String>,
+    /// (polynomial, monomial)
+    coefficients: Array2<f64>,
+}
+
+impl Polynomials {
+    /// The list of polynomials in the coordinates called `names`.
+    pub(crate) fn new(
+        names: &[String],
+        standardiser: &Standardiser,
+        polynomials: &[Polynomial],
+    ) -> Result<Self> {
+        let mut exponents = BTreeSet::from([vec![0; names.len()]]);
+        for polynomial in polynomials {
+            exponents.extend(polynomial.terms().map(|(exponents, _)| exponents.clone()));
+        }
+        let exponents: Vec<Vec<u32>> = exponents.into_iter().collect();
+        let mut coefficients = Array2::zeros((polynomials.len(), exponents.len()));
+        for (k, polynomial) in polynomials.iter().enumerate() {
+            for (term, a) in polynomial.terms() {
+                let place = exponents.binary_search(term).expect("collected above");
+                coefficients[[k, place]] = a;
+            }
+        }
+        Ok(Self {
+            standardiser: standardiser.clone(),
+            library: Monomials::from_exponents(names, exponents)?,
+            labels: (0..polynomials.len()).map(|k| format!("p{k}")).collect(),
+            coefficients,
+        })
+    }
+}
+
+impl Functions for Polynomials {
+    fn dim(&self) -> usize {
+        self.library.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = tile_width(self, x, out);
+        if n == 0 {
+            return;
+        }
+        let mut z = x.to_vec();
+        for (i, row) in z.chunks_exact_mut(n).enumerate() {
+            let (mean, scale) = (self.standardiser.mean[i], self.standardiser.scale[i]);
+            row.iter_mut()
+                .for_each(|value| *value = (*value - mean) / scale);
+        }
+        let mut monomials = vec![0.0; self.library.len() * n];
+        self.library.values(&z, &mut monomials);
+        out.fill(0.0);
+        for (row, coefficients) in out.chunks_exact_mut(n).zip(self.coefficients.rows()) {
+            for (monomial, &a) in monomials.chunks_exact(n).zip(coefficients) {
+                if a != 0.0 {
+                    for (value, monomial) in row.iter_mut().zip(monomial) {
+                        *value += a * monomial;
+                    }
+                }
+            }
+        }
+    }
+}
