@@ -17,6 +17,7 @@
 //! | f_θ(x), (∂f/∂x) ẋ, ∂L/∂θ | small networks | [`Mlp`], [`Engine`], [`Adam`] |
 //! | M(x) = Σ_k c_k T_k(x) | mobility in a linear span | [`Mobility`], [`TensorBasis`], [`LinearMobility`] |
 //! | exp(l t), l_ab = −⟨∇ψ_a M ∇ψ_bᵀ⟩ | equations by the semigroup | [`Semigroup`] |
+//! | ⟨φ_m(x_t) B_n(x_0)⟩ | equations by the stationary operator | [`Weak`] |
 //! | c, its errors, what is identifiable | the one solver | [`Equations`], [`fit_mobility`], [`MobilityFit`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
@@ -78,8 +79,8 @@ pub use mobility::{
     ConstantMobility, Equations, Expectations, LadderConfig, LinearMobility, MeanConstraint,
     Mobility, MobilityConfig, MobilityFit, Moments, PhiMethod, PolynomialConfig, PolynomialSums,
     Repair, RidgeTrial, Rung, Semigroup, SemigroupConfig, Structure, StructureConfig,
-    SymmetryClass, TensorBasis, accumulate_polynomials, doubling_lags, estimate_constant_mobility,
-    estimate_structure, fit_mobility, fit_mobility_ladder, site_blocks,
+    SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_polynomials, doubling_lags,
+    estimate_constant_mobility, estimate_structure, fit_mobility, fit_mobility_ladder, site_blocks,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

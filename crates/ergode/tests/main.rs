@@ -7,6 +7,7 @@ mod lagged;
 mod mobility;
 mod nn;
 mod mobility_semigroup;
+mod mobility_weak;
 mod observable;
 mod score;
 mod score_certificate;

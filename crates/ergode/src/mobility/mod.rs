@@ -7,10 +7,12 @@ mod fit;
 mod ladder;
 mod linear;
 mod moments;
+mod operators;
 mod propagator;
 mod result;
 mod semigroup;
 mod structure;
+mod weak;
 
 pub use basis::TensorBasis;
 pub use constant::{
@@ -26,6 +28,7 @@ pub use moments::{
 pub use result::{MobilityFit, RidgeTrial};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
+pub use weak::{TimeForm, Weak, WeakConfig};
 
 use crate::error::{Error, Result};
 
