@@ -2,10 +2,10 @@
 
 use ergode::{
     Affine2d, Affine2dReference, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control,
-    CoxIngersollRoss, DoubleWell, Ensemble, ExactFields, ExactScore, Expressions, Gradients,
-    LaggedConfig, LatticePotential, Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters,
-    Score, ScoreObjective, SoftSpin, SpinFields, Standardiser, Subsample, Support, System,
-    VectorFields, accumulate_score, fit_potential_score, fit_score, generate,
+    CoxIngersollRoss, DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential,
+    Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, ScoreObjective, SoftSpin,
+    SpinFields, Standardiser, Subsample, Support, System, VectorFields, accumulate_score,
+    fit_potential_score, fit_score, generate,
 };
 
 use crate::support::{Z_BOUND, relative_error, sample};

@@ -8,8 +8,8 @@ mod lattice;
 mod lattice_potential;
 mod monomial;
 mod parse;
-mod powers;
 mod polynomial;
+mod powers;
 mod program;
 mod spin;
 
