@@ -116,6 +116,27 @@ pub fn certificate_library(names: &[String]) -> Result<Monomials> {
 /// # Errors
 /// When the dimensions do not agree, there are fewer than two blocks, a coordinate is constant, or
 /// the work is stopped.
+///
+/// ```
+/// use ergode::{
+///     CertificateConfig, ClosedFormConfig, Control, OrnsteinUhlenbeck, System, Verdict,
+///     certificate_library, certify_score, fit_potential_score, generate,
+/// };
+///
+/// let system = OrnsteinUhlenbeck::new(Default::default())?;
+/// let (mut protocol, control) = (system.protocol(), Control::new());
+/// let train = generate(&system, &protocol, &control)?.ensemble;
+/// protocol.simulate.seed += 1;
+/// let heldout = generate(&system, &protocol, &control)?.ensemble;
+///
+/// let score = fit_potential_score(&train, &ClosedFormConfig::default(), &control)?;
+/// let library = certificate_library(heldout.names())?;
+/// let certificate =
+///     certify_score(&score, &heldout, &library, &CertificateConfig::default(), &control)?;
+/// println!("{certificate}");
+/// assert_eq!(certificate.verdict, Verdict::Pass);
+/// # Ok::<(), ergode::Error>(())
+/// ```
 pub fn certify_score(
     score: &dyn Score,
     heldout: &Ensemble,
