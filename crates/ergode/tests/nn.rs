@@ -428,6 +428,7 @@ fn gradients_accumulate_and_an_empty_batch_adds_nothing() {
     let doubled: Vec<f32> = once.iter().map(|g| 2.0 * g).collect();
     assert_eq!(twice, doubled);
     let nothing = Batch::new(0, &[]);
+    engine.evaluate(&case.mlp, &nothing, &mut [], &mut []);
     assert_eq!(
         engine.gradient(&case.mlp, &nothing, &tile_loss, &mut twice),
         0.0

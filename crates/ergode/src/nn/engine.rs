@@ -54,7 +54,8 @@ pub trait Engine: Send + Sync {
     fn evaluate(&self, mlp: &Mlp, batch: &Batch, y: &mut [f32], dy: &mut [f32]);
 
     /// Adds ∂L/∂parameters to `gradient` and returns L, the sum of what `loss` returns over the
-    /// tiles of the batch; exact, the path through `dy` included.
+    /// tiles of the batch; exact, the path through `dy` included. Every column is in one tile; the
+    /// tiles come in any order, from any thread.
     fn gradient(
         &self,
         mlp: &Mlp,
