@@ -127,6 +127,41 @@ fn exact_correlations_of_a_rotating_ou_give_its_mobility() {
     }
 }
 
+/// Polynomials up to a degree are closed under the square-root diffusion, so that every degree is
+/// exact but for rounding; degree 8 takes moments up to degree 16.
+#[test]
+fn exact_moments_of_the_square_root_diffusion_give_its_mobility_at_any_degree() {
+    let system = CoxIngersollRoss::default();
+    let lags = [0.0, 0.2, 0.4, 0.8];
+    let fit = |degree: usize, defect: f64| {
+        let space = SemigroupConfig {
+            degree,
+            test_degree: 2,
+        };
+        let expectations = Expectations {
+            moments: Moments::new(1, space.moment_degree(1), |e| system.moment(e[0])).unwrap(),
+            lags: lags.to_vec(),
+            correlations: Array3::from_shape_fn((4, 3, 3), |(k, m, n)| {
+                system.moment_correlation(m as u32, n as u32, lags[k] * defect)
+            }),
+        };
+        let basis = TensorBasis::polynomial(&names(1), &identity(1), 1, 0, None).unwrap();
+        let equations = Semigroup::exact(expectations, &basis, &space).unwrap();
+        let fit = fit_mobility(&equations, &MobilityConfig::default(), &Control::new()).unwrap();
+        let c = &fit.jackknife.values;
+        (c[0].abs() + (c[1] - system.gamma).abs(), fit.spectrum)
+    };
+    for (degree, tolerance) in [(2, 1e-12), (4, 1e-11), (8, 1e-8)] {
+        let (error, spectrum) = fit(degree, 1.0);
+        println!("degree {degree}: {error:.1e}, slowest {:?}", &spectrum[..2]);
+        assert!(error < tolerance, "degree {degree}: {error}");
+        // The relaxation rates are κ, 2κ, ...
+        assert!((spectrum[0].0 + system.kappa).abs() < 1e-6);
+        assert!((spectrum[1].0 + 2.0 * system.kappa).abs() < 1e-6);
+    }
+    assert!(fit(4, 1.1).0 > 0.04, "a clock that is 10 % slow passes");
+}
+
 #[test]
 fn jacobian_of_the_semigroup_matches_finite_differences() {
     let system = rotating(2);

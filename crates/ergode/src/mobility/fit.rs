@@ -72,7 +72,8 @@ const CONVERGED: f64 = 1e-7;
 /// Minimises Σ_e ((observed_e − predicted_e(c))/ε_e)² + λ ⟨|M − Φ|²⟩ by Gauss-Newton with Levenberg's
 /// damping. ε_e is the standard error of the residual, both sides of the equation re-estimated in
 /// every block; Φ is the best constant mobility, and λ has the least held-out χ². Errors of the
-/// coefficients come from the jackknife over blocks, one Gauss-Newton step from the solution for each.
+/// coefficients come from the jackknife over blocks, weights and all, one Gauss-Newton step from the
+/// solution for each.
 pub fn fit_mobility(
     equations: &dyn Equations,
     config: &MobilityConfig,
@@ -90,6 +91,8 @@ pub(super) struct Solver<'a> {
     config: &'a MobilityConfig,
     control: &'a Control,
     left_out: Vec<Box<dyn Equations>>,
+    /// Their residuals, at the coefficients that the weights were found with.
+    residuals: Vec<Array1<f64>>,
     /// 1/ε_e.
     pub(super) weights: Array1<f64>,
     metric: Array2<f64>,
@@ -119,6 +122,7 @@ impl<'a> Solver<'a> {
             config,
             control,
             left_out: left_out.collect::<Result<_>>()?,
+            residuals: Vec::new(),
             weights: Array1::ones(equations.observed().len()),
             metric: equations.basis().metric(equations.moments())?,
             target: Array1::zeros(coefficients),
@@ -133,16 +137,22 @@ impl<'a> Solver<'a> {
         if self.left_out.is_empty() {
             return Ok(());
         }
-        let residuals = self
+        self.residuals = self
             .left_out
             .par_iter()
             .map(|part| residual(&**part, coefficients))
-            .collect::<Result<Vec<_>>>()?;
-        let errors = deviations(&residuals).map_axis(Axis(0), |column| column.dot(&column).sqrt());
-        // An equation that holds identically has no error but rounding.
-        let floor = NEGLIGIBLE * errors.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        self.weights = errors.mapv(|error| 1.0 / error.max(floor));
+            .collect::<Result<_>>()?;
+        self.weights = weights(&self.residuals.iter().collect::<Vec<_>>());
         Ok(())
+    }
+
+    /// The weights that the equations would have without a block.
+    fn weights_without(&self, block: usize) -> Array1<f64> {
+        if self.residuals.len() < 3 {
+            return self.weights.clone();
+        }
+        let others = (0..self.residuals.len()).filter(|k| *k != block);
+        weights(&others.map(|k| &self.residuals[k]).collect::<Vec<_>>())
     }
 
     /// Find the constant mobility Φ, the mean of the prior, and from it a solution under a prior
@@ -176,10 +186,11 @@ impl<'a> Solver<'a> {
         &self,
         equations: &dyn Equations,
         coefficients: ArrayView1<f64>,
+        weights: &Array1<f64>,
     ) -> Result<(Array1<f64>, Array2<f64>)> {
         let (predicted, jacobian) = equations.linearise(coefficients)?;
-        let residual = (&equations.observed() - &predicted) * &self.weights;
-        let jacobian = jacobian * self.weights.view().insert_axis(Axis(1));
+        let residual = (&equations.observed() - &predicted) * weights;
+        let jacobian = jacobian * weights.view().insert_axis(Axis(1));
         let Some((rest, rows)) = self.mean_rows(equations, coefficients)? else {
             return Ok((residual, jacobian));
         };
@@ -256,7 +267,7 @@ impl<'a> Solver<'a> {
         let mut damping = 1e-3;
         for _ in 0..self.config.iterations {
             self.control.advance(1)?;
-            let system = self.system(equations, coefficients.view())?;
+            let system = self.system(equations, coefficients.view(), &self.weights)?;
             let (matrix, gradient) = self.normal(&system, coefficients.view(), lambda);
             let mut improved = None;
             while improved.is_none() && damping < 1e12 {
@@ -282,16 +293,12 @@ impl<'a> Solver<'a> {
         Ok(coefficients)
     }
 
-    /// One Gauss-Newton step of other equations from these coefficients.
-    fn step(
-        &self,
-        equations: &dyn Equations,
-        from: ArrayView1<f64>,
-        ridge: f64,
-    ) -> Result<Array1<f64>> {
-        let lambda = ridge / self.size;
-        let system = self.system(equations, from)?;
-        let (matrix, gradient) = self.normal(&system, from, lambda);
+    /// One Gauss-Newton step from these coefficients to those without a block, whose equations and
+    /// weights are those of the other blocks.
+    fn step_without(&self, block: usize, from: ArrayView1<f64>, ridge: f64) -> Result<Array1<f64>> {
+        let weights = self.weights_without(block);
+        let system = self.system(&*self.left_out[block], from, &weights)?;
+        let (matrix, gradient) = self.normal(&system, from, ridge / self.size);
         Ok(&from + &damped_step(&matrix, &gradient, &self.every(), 0.0)?)
     }
 
@@ -307,7 +314,7 @@ impl<'a> Solver<'a> {
             .map(|fold| {
                 let train = self.equations.restricted(&|k| k % folds != fold)?;
                 let test = self.equations.restricted(&|k| k % folds == fold)?;
-                let system = self.system(&*train, from)?;
+                let system = self.system(&*train, from, &self.weights)?;
                 let loss = |ridge: &f64| {
                     let (matrix, gradient) = self.normal(&system, from, ridge / self.size);
                     let trial = &from + &damped_step(&matrix, &gradient, &every, 0.0)?;
@@ -334,7 +341,8 @@ impl<'a> Solver<'a> {
     pub(super) fn finish(&self, from: Array1<f64>, trials: Vec<RidgeTrial>) -> Result<MobilityFit> {
         let ridge = best(&trials).map_or(0.0, |trial| trial.ridge);
         let coefficients = self.minimise(self.equations, from, &self.every(), ridge)?;
-        let (residual, jacobian) = self.system(self.equations, coefficients.view())?;
+        let (residual, jacobian) =
+            self.system(self.equations, coefficients.view(), &self.weights)?;
         let fitted = residual.slice(ndarray::s![..self.weights.len()]).to_owned();
         if fitted.iter().any(|r| !r.is_finite()) {
             return Err(Error::numerical(
@@ -381,14 +389,14 @@ impl<'a> Solver<'a> {
 
     /// The spread of the solutions without each block, one Gauss-Newton step away.
     fn jackknife(&self, values: Array1<f64>, ridge: f64) -> Result<Jackknife> {
-        let left_out = self
-            .left_out
-            .par_iter()
-            .map(|part| self.step(&**part, values.view(), ridge))
+        let left_out = (0..self.left_out.len())
+            .into_par_iter()
+            .map(|block| self.step_without(block, values.view(), ridge))
             .collect::<Result<Vec<_>>>()?;
-        let deviations = match left_out.as_slice() {
-            [] => Array2::zeros((0, values.len())),
-            left_out => deviations(left_out),
+        let deviations = if left_out.is_empty() {
+            Array2::zeros((0, values.len()))
+        } else {
+            deviations(&left_out.iter().collect::<Vec<_>>())
         };
         Ok(Jackknife { values, deviations })
     }
@@ -400,12 +408,20 @@ pub(super) fn best(trials: &[RidgeTrial]) -> Option<&RidgeTrial> {
 }
 
 /// √((B−1)/B) times the deviations of leave-one-out values from their mean, (block, value).
-fn deviations(left_out: &[Array1<f64>]) -> Array2<f64> {
+fn deviations(left_out: &[&Array1<f64>]) -> Array2<f64> {
     let views: Vec<_> = left_out.iter().map(|values| values.view()).collect();
     let rows = ndarray::stack(Axis(0), &views).expect("one length");
     let count = rows.nrows() as f64;
     let mean = rows.mean_axis(Axis(0)).expect("at least one block");
     (rows - mean) * ((count - 1.0) / count).sqrt()
+}
+
+/// The inverse standard errors of equations, from their residuals without each block.
+fn weights(left_out: &[&Array1<f64>]) -> Array1<f64> {
+    let errors = deviations(left_out).map_axis(Axis(0), |column| column.dot(&column).sqrt());
+    // An equation that holds identically has no error but rounding.
+    let floor = NEGLIGIBLE * errors.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    errors.mapv(|error| 1.0 / error.max(floor))
 }
 
 fn mean_square(values: &Array1<f64>) -> f64 {

@@ -1,11 +1,14 @@
 //! Mobilities of a linear span, and the constant one.
 
+use std::ops::Range;
+
 use ndarray::{Array1, ArrayView1};
+use rayon::prelude::*;
 
 use super::basis::TensorBasis;
 use super::constant::ConstantMobility;
 use super::{Mobility, factorise};
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
 use crate::observable::{Functions, Polynomial, Polynomials};
 
@@ -79,30 +82,37 @@ impl LinearMobility {
 
     /// The fraction of the samples where D is not positive definite.
     pub fn psd_violation(&self, ensemble: &Ensemble) -> f64 {
+        let segments = ensemble.segments().par_iter();
+        let violations: usize = segments
+            .map(|segment| {
+                let trajectory = &ensemble.trajectories()[segment.trajectory];
+                self.violations(trajectory, segment.rows.clone())
+            })
+            .sum();
+        violations as f64 / ensemble.samples() as f64
+    }
+
+    /// The number of rows where D is not positive definite.
+    fn violations(&self, trajectory: &Trajectory, rows: Range<usize>) -> usize {
         const TILE: usize = 256;
         let dim = self.dim();
-        let (mut rows, mut x) = (Vec::new(), Vec::new());
+        let (mut states, mut x) = (vec![0.0; dim * TILE], vec![0.0; dim * TILE]);
         let mut tensors = vec![0.0; dim * dim * TILE];
-        let mut violations = 0usize;
-        for segment in ensemble.segments() {
-            let trajectory = &ensemble.trajectories()[segment.trajectory];
-            for start in segment.rows.clone().step_by(TILE) {
-                let end = segment.rows.end.min(start + TILE);
-                let n = end - start;
-                rows.resize(n * dim, 0.0);
-                trajectory.copy_rows(start..end, &mut rows);
-                x.resize(n * dim, 0.0);
-                for (s, row) in rows.chunks_exact(dim).enumerate() {
-                    for (i, value) in row.iter().enumerate() {
-                        x[i * n + s] = *value;
-                    }
+        let mut violations = 0;
+        for start in rows.clone().step_by(TILE) {
+            let end = rows.end.min(start + TILE);
+            let n = end - start;
+            trajectory.copy_rows(start..end, &mut states[..dim * n]);
+            for (s, state) in states[..dim * n].chunks_exact(dim).enumerate() {
+                for (i, value) in state.iter().enumerate() {
+                    x[i * n + s] = *value;
                 }
-                let tensors = &mut tensors[..dim * dim * n];
-                self.diffusion(&x, tensors);
-                violations += (0..n).filter(|s| !factorise(tensors, dim, n, *s)).count();
             }
+            let tensors = &mut tensors[..dim * dim * n];
+            self.diffusion(&x[..dim * n], tensors);
+            violations += (0..n).filter(|s| !factorise(tensors, dim, n, *s)).count();
         }
-        violations as f64 / ensemble.samples() as f64
+        violations
     }
 }
 
