@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, Array3, ArrayView1};
 use serde::{Deserialize, Serialize};
 
+use super::basis::TensorBasis;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
@@ -170,6 +171,17 @@ impl PolynomialSums {
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
         self.lagged.block_ids().len()
+    }
+
+    /// Refuse a basis in other coordinates.
+    pub(super) fn require_same_coordinates(&self, basis: &TensorBasis) -> Result<()> {
+        if self.standardiser == *basis.standardiser() {
+            return Ok(());
+        }
+        Err(Error::input(
+            "the tensor basis and the statistics are in differently standardised coordinates; use \
+             one standardiser for both",
+        ))
     }
 
     /// The averages over the blocks with these numbers, in increasing order.

@@ -90,12 +90,7 @@ impl Semigroup {
         basis: &TensorBasis,
         config: &SemigroupConfig,
     ) -> Result<Self> {
-        if sums.standardiser() != basis.standardiser() {
-            return Err(Error::input(
-                "the tensor basis and the statistics are in differently standardised coordinates; \
-                 use one standardiser for both",
-            ));
-        }
+        sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let all = sums.expectations(&blocks);
         let plan = Plan::new(Some(sums.clone()), &all, basis, config)?;
@@ -249,7 +244,10 @@ impl Plan {
         let known = exponents(basis.dim(), config.test_degree)?.len();
         Ok(Self {
             generators: generators.collect::<Result<_>>()?,
-            tests: test_functions(gram.slice(s![..known, ..known]).mapv(|p| values[p]).view())?,
+            tests: test_functions(
+                gram.slice(s![..known, ..known]).mapv(|p| values[p]).view(),
+                config.test_degree,
+            )?,
             sums,
             basis: basis.clone(),
             config: *config,
@@ -258,10 +256,10 @@ impl Plan {
     }
 }
 
-/// The orthonormal functions of a Gram matrix other than the constant, in monomials,
-/// (function, monomial).
-pub(super) fn test_functions(gram: ArrayView2<f64>) -> Result<Array2<f64>> {
-    let factor = orthonormalise(gram, 0)?;
+/// The orthonormal functions other than the constant, in monomials, (function, monomial), from the
+/// Gram matrix of all monomials up to `degree`.
+pub(super) fn test_functions(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
+    let factor = orthonormalise(gram, degree)?;
     let inverse = linalg::inverse(factor.view());
     Ok(inverse.slice(s![1.., ..]).to_owned())
 }
@@ -270,14 +268,14 @@ pub(super) fn test_functions(gram: ArrayView2<f64>) -> Result<Array2<f64>> {
 fn orthonormalise(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
     linalg::cholesky(gram).map_err(|_| {
         Error::numerical(format!(
-            "the polynomials of degree {degree} are linearly dependent on the samples; lower the \
+            "the polynomials up to degree {degree} are linearly dependent on the samples; lower the \
              degree of the space, or leave out coordinates that depend on others"
         ))
     })
 }
 
 /// C(t_k) − C(t_{k−1}) of the test functions, flat over (lag, m, n).
-pub(super) fn differences(expectations: &Expectations, tests: ArrayView2<f64>) -> Array1<f64> {
+fn differences(expectations: &Expectations, tests: ArrayView2<f64>) -> Array1<f64> {
     let known = tests.ncols();
     let correlation = |lag: usize| {
         let monomials = expectations.correlations.slice(s![lag, ..known, ..known]);

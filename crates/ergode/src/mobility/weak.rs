@@ -201,12 +201,7 @@ impl Weak {
         config: &WeakConfig,
         source: Source,
     ) -> Result<Self> {
-        if sums.standardiser() != basis.standardiser() {
-            return Err(Error::input(
-                "the tensor basis and the statistics are in differently standardised coordinates; \
-                 use one standardiser for both",
-            ));
-        }
+        sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let plan = Plan {
             tests: tests(&sums.expectations(&blocks).moments, basis.dim(), config)?,
@@ -339,7 +334,7 @@ fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Result<Array2<f6
         let product = monomials[a].iter().zip(&monomials[b]).map(|(a, b)| a + b);
         *value = moments.values()[moments.place(&product.collect::<Vec<_>>())?];
     }
-    test_functions(gram.view())
+    test_functions(gram.view(), config.test_degree)
 }
 
 /// s = Σ_k β_k ∇ψ_k over the monomials ψ of degree 1 up to `degree`, with ⟨∇ψ_k·∇ψ_l⟩ β = −⟨Δψ_k⟩
