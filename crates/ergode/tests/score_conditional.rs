@@ -230,7 +230,7 @@ fn one_network_for_all_sites_learns_the_transitions_of_a_chain() {
     let exact = ExactScore::new(sites, &chain);
     let score =
         fit_conditional_score(&data, &exact, &grid, &config, None, &Control::new()).unwrap();
-    let (mut difference, mut size) = (0.0, 0.0);
+    let (mut difference, mut size) = (0.0, 0.0f64);
     let (mut x0, mut xt) = (vec![0.0; sites], vec![0.0; sites]);
     let mut s = vec![0.0; sites];
     for row in (0..9000).step_by(7) {
@@ -243,7 +243,7 @@ fn one_network_for_all_sites_learns_the_transitions_of_a_chain() {
             size += e * e;
         }
     }
-    let error = (difference / size as f64).sqrt();
+    let error = (difference / size).sqrt();
     println!("chain of 6 sites: {error:.4}");
     assert!(error < 0.15, "{error}");
 }

@@ -79,24 +79,21 @@ fn affine2d_is_learned() {
 fn soft_spins_are_learned_by_one_network_for_all_sites() {
     let (system, data) = spins();
     let clock = Instant::now();
-    let env = |n: &str, d: f64| std::env::var(n).map_or(d, |s| s.parse::<f64>().unwrap());
-    let w = env("W", 128.0) as usize;
     let config = DenoisingConfig {
-        hidden: vec![w, 64],
+        hidden: vec![64, 64],
         layout: Layout::Lattice {
             sites: system.sites,
             reach: 1,
         },
         noise: NoiseConfig {
-            sigma: env("SIGMA", 0.02),
-            batch: env("BATCH", 256.0) as usize,
+            sigma: 0.015,
+            batch: 512,
             held_out_states: 4096,
             ..NoiseConfig::default()
         },
         symmetries: vec![vec![-1.0; 36]],
         extrapolate: false,
-        train: {let mut t = TrainConfig::with_steps(env("STEPS", 6000.0) as u64); t.adam.rate = env("RATE", 0.01) as f32; t.average = env("EMA", 0.999); t },
-        ..DenoisingConfig::default()
+        train: TrainConfig::with_steps(6000),
     };
     let score = learn(&data, &config);
     let error = relative_error(&data, &score, &system);

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::sums::Jackknife;
+use super::jackknife::Jackknife;
 use crate::error::{Error, Result};
 use crate::linalg;
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blocks::BlockId;
 use super::grid::LagGrid;
+use super::jackknife::Jackknife;
 use crate::error::{Error, Result};
 
 /// Σ φ_m(x_t) B_n(x_0) over the pairs of every lag and block.
@@ -90,77 +91,6 @@ impl PairSums {
     }
 }
 
-/// Values with the covariance of their sampling errors, from leaving out one block at a time.
-#[derive(Clone, Debug)]
-pub struct Jackknife {
-    /// The values from all blocks.
-    pub values: Array1<f64>,
-    /// √((B−1)/B) times the deviations of the leave-one-out values from their mean, (block, value).
-    pub deviations: Array2<f64>,
-}
-
-impl Jackknife {
-    /// From the statistic of all blocks and those with one block left out.
-    pub(crate) fn new(values: Vec<f64>, without: Vec<Vec<f64>>) -> Result<Self> {
-        let count = without.len();
-        if count < 2 {
-            return Err(Error::input(
-                "a standard error needs at least two blocks; cut the record into stretches",
-            ));
-        }
-        let values = Array1::from(values);
-        let mut deviations = Array2::zeros((count, values.len()));
-        for (mut row, without) in deviations.rows_mut().into_iter().zip(without) {
-            row.assign(&Array1::from(without));
-        }
-        let mean = deviations.mean_axis(Axis(0)).expect("there are blocks");
-        let scale = ((count - 1) as f64 / count as f64).sqrt();
-        for mut row in deviations.rows_mut() {
-            row -= &mean;
-            row *= scale;
-        }
-        Ok(Self { values, deviations })
-    }
-
-    /// Of a statistic of plain sums, one list per block.
-    pub(crate) fn of_sums(
-        blocks: &[Vec<f64>],
-        statistic: impl Fn(&[f64]) -> Vec<f64>,
-    ) -> Result<Self> {
-        let size = blocks.first().map_or(0, Vec::len);
-        let total: Vec<f64> = (0..size)
-            .map(|k| blocks.iter().map(|b| b[k]).sum())
-            .collect();
-        let without = blocks.iter().map(|block| {
-            let rest: Vec<f64> = total.iter().zip(block).map(|(t, b)| t - b).collect();
-            statistic(&rest)
-        });
-        Self::new(statistic(&total), without.collect())
-    }
-
-    /// Standard error of each value.
-    pub fn errors(&self) -> Array1<f64> {
-        self.deviations
-            .columns()
-            .into_iter()
-            .map(|column| column.dot(&column).sqrt())
-            .collect()
-    }
-
-    /// Covariance between the values.
-    pub fn covariance(&self) -> Array2<f64> {
-        crate::linalg::multiply(self.deviations.t(), self.deviations.view())
-    }
-
-    /// The errors of linear combinations W · values are those of W · deviations.
-    pub fn linear(&self, weights: ArrayView2<f64>) -> Self {
-        Self {
-            values: weights.dot(&self.values),
-            deviations: crate::linalg::multiply(self.deviations.view(), weights.t()),
-        }
-    }
-}
-
 impl LaggedSums {
     /// The lag grid.
     pub fn grid(&self) -> &LagGrid {
@@ -226,10 +156,11 @@ impl LaggedSums {
         let without = |block: &PairSums| {
             let mut rest = total.clone();
             rest.add(block, -1.0);
-            statistic(&rest)
+            Array1::from(statistic(&rest))
         };
         let blocks = self.blocks.iter().map(|(_, block)| without(block));
-        Jackknife::new(statistic(&total), blocks.collect())
+        let blocks: Vec<_> = blocks.collect();
+        Jackknife::new(statistic(&total).into(), &blocks)
     }
 
     fn zeros(&self) -> PairSums {

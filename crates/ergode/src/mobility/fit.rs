@@ -9,7 +9,7 @@ use super::linear::LinearMobility;
 use super::result::{Identifiability, MobilityFit, RidgeTrial};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::lagged::Jackknife;
+use crate::lagged::{Jackknife, deviations};
 use crate::linalg;
 
 /// How the coefficients of a mobility are fitted.
@@ -396,7 +396,7 @@ impl<'a> Solver<'a> {
         let deviations = if left_out.is_empty() {
             Array2::zeros((0, values.len()))
         } else {
-            deviations(&left_out.iter().collect::<Vec<_>>())
+            deviations(&left_out)
         };
         Ok(Jackknife { values, deviations })
     }
@@ -407,18 +407,10 @@ pub(super) fn best(trials: &[RidgeTrial]) -> Option<&RidgeTrial> {
     trials.iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
 }
 
-/// √((B−1)/B) times the deviations of leave-one-out values from their mean, (block, value).
-fn deviations(left_out: &[&Array1<f64>]) -> Array2<f64> {
-    let views: Vec<_> = left_out.iter().map(|values| values.view()).collect();
-    let rows = ndarray::stack(Axis(0), &views).expect("one length");
-    let count = rows.nrows() as f64;
-    let mean = rows.mean_axis(Axis(0)).expect("at least one block");
-    (rows - mean) * ((count - 1.0) / count).sqrt()
-}
-
 /// The inverse standard errors of equations, from their residuals without each block.
 fn weights(left_out: &[&Array1<f64>]) -> Array1<f64> {
-    let errors = deviations(left_out).map_axis(Axis(0), |column| column.dot(&column).sqrt());
+    let errors =
+        deviations(left_out.iter().copied()).map_axis(Axis(0), |column| column.dot(&column).sqrt());
     // An equation that holds identically has no error but rounding.
     let floor = NEGLIGIBLE * errors.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     errors.mapv(|error| 1.0 / error.max(floor))

@@ -10,6 +10,7 @@ use super::fit::{MobilityConfig, Solver, best, fit_mobility};
 use super::result::MobilityFit;
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::lagged::paired;
 
 /// How far the degrees may rise.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -162,12 +163,4 @@ impl Standing {
             taken,
         }
     }
-}
-
-/// Mean of a − b over folds, and its standard error.
-fn paired(a: &[f64], b: &[f64]) -> (f64, f64) {
-    let n = a.len() as f64;
-    let mean = a.iter().zip(b).map(|(a, b)| a - b).sum::<f64>() / n;
-    let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b - mean).powi(2)).sum();
-    (mean, (square / (n * (n - 1.0))).sqrt())
 }

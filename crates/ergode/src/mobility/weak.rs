@@ -15,9 +15,8 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LagGrid, LaggedSums, LocalPolynomial, accumulate_lagged};
-use crate::linalg;
 use crate::observable::{Polynomial, Polynomials};
-use crate::score::Score;
+use crate::score::{Score, minimiser};
 
 /// How the equations meet time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -359,13 +358,7 @@ fn polynomial_score(moments: &Moments, dim: usize, degree: usize) -> Result<Vec<
             }
         }
     }
-    // In units where the diagonal is one; what the samples do not resolve is left out.
-    let scale = gram
-        .diag()
-        .mapv(|g: f64| g.max(f64::MIN_POSITIVE).sqrt().recip());
-    let scaled = Array2::from_shape_fn(gram.dim(), |(k, l)| gram[[k, l]] * scale[k] * scale[l]);
-    let inverse = linalg::pseudo_inverse(scaled.view(), 1e-14);
-    let beta = -inverse.dot(&(&laplacian * &scale)) * &scale;
+    let beta = minimiser(&gram, &laplacian)?;
     let mut score = vec![Polynomial::default(); dim];
     for (gradient, beta) in gradients.iter().zip(&beta) {
         for (component, derivative) in score.iter_mut().zip(gradient) {

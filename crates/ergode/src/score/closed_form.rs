@@ -10,7 +10,7 @@ use super::{Score, tile_width};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::lagged::LaggedConfig;
+use crate::lagged::{Jackknife, LaggedConfig, paired};
 use crate::linalg;
 use crate::observable::{Functions, Monomials};
 
@@ -277,10 +277,11 @@ pub(super) fn select(
         best = Some((choice, ridge, losses));
     }
     let (choice, ridge, _) = best.expect("the first size is always taken");
+    let coefficients = Normal::new(&sums.total(sizes[choice], |_| true))?.solve(ridge);
     Ok(Selection {
         choice,
-        coefficients: Normal::new(&sums.total(sizes[choice], |_| true))?.solve(ridge),
-        errors: jackknife(sums, sizes[choice], ridge)?,
+        errors: jackknife(sums, sizes[choice], ridge, &coefficients)?,
+        coefficients,
         trials,
     })
 }
@@ -298,10 +299,14 @@ struct Normal {
 impl Normal {
     fn new(sums: &BlockSums) -> Result<Self> {
         let (gram, divergence) = sums.means();
+        Self::of(&gram, &divergence)
+    }
+
+    fn of(gram: &Array2<f64>, divergence: &Array1<f64>) -> Result<Self> {
         let scale = gram.diag().mapv(|g| 1.0 / g.max(f64::MIN_POSITIVE).sqrt());
         let scaled = Array2::from_shape_fn(gram.dim(), |(i, j)| gram[[i, j]] * scale[i] * scale[j]);
         let (values, vectors) = linalg::symmetric_eigen(scaled.view())?;
-        let projected = vectors.t().dot(&(&divergence * &scale));
+        let projected = vectors.t().dot(&(divergence * &scale));
         Ok(Self {
             scale,
             values,
@@ -323,6 +328,11 @@ impl Normal {
         }
         self.vectors.dot(&along) * &self.scale
     }
+}
+
+/// The β that minimises ½ βᵀGβ + dᵀβ.
+pub(crate) fn minimiser(gram: &Array2<f64>, divergence: &Array1<f64>) -> Result<Array1<f64>> {
+    Ok(Normal::of(gram, divergence)?.solve(0.0))
 }
 
 /// ½ βᵀGβ + dᵀβ.
@@ -361,29 +371,10 @@ fn best_ridge(
     best.ok_or_else(|| Error::input("give at least one ridge"))
 }
 
-/// Mean of a − b over folds, and its standard error.
-fn paired(a: &[f64], b: &[f64]) -> (f64, f64) {
-    let n = a.len() as f64;
-    let mean = a.iter().zip(b).map(|(a, b)| a - b).sum::<f64>() / n;
-    let square: f64 = a.iter().zip(b).map(|(a, b)| (a - b - mean).powi(2)).sum();
-    (mean, (square / (n * (n - 1.0))).sqrt())
-}
-
-/// Standard errors of β: the spread of the leave-one-block-out solutions.
-fn jackknife(sums: &ScoreSums, size: usize, ridge: f64) -> Result<Array1<f64>> {
-    let count = sums.blocks.len();
-    let without = (0..count)
+/// Standard errors of β by jackknife.
+fn jackknife(sums: &ScoreSums, size: usize, ridge: f64, all: &Array1<f64>) -> Result<Array1<f64>> {
+    let left_out = (0..sums.blocks.len())
         .map(|skip| Ok(Normal::new(&sums.total(size, |k| k != skip))?.solve(ridge)))
         .collect::<Result<Vec<_>>>()?;
-    let mut mean = Array1::<f64>::zeros(size);
-    for beta in &without {
-        mean += beta;
-    }
-    mean /= count as f64;
-    let mut square = Array1::<f64>::zeros(size);
-    for beta in &without {
-        square += &(beta - &mean).mapv(|v| v * v);
-    }
-    let factor = (count - 1) as f64 / count as f64;
-    Ok(square.mapv(|v| (v * factor).sqrt()))
+    Ok(Jackknife::new(all.clone(), &left_out)?.errors())
 }

@@ -14,6 +14,7 @@ mod sums;
 mod windows;
 
 pub use certificate::{CertificateConfig, ScoreCertificate, certificate_library, certify_score};
+pub(crate) use closed_form::minimiser;
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
 };
