@@ -78,9 +78,11 @@ pub use lagged::{
 pub use mobility::{
     ConstantMobility, Equations, Expectations, LadderConfig, LinearMobility, MeanConstraint,
     Mobility, MobilityConfig, MobilityFit, Moments, PhiMethod, PolynomialConfig, PolynomialSums,
-    Repair, RidgeTrial, Rung, Semigroup, SemigroupConfig, Structure, StructureConfig,
-    SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_polynomials, doubling_lags,
-    estimate_constant_mobility, estimate_structure, fit_mobility, fit_mobility_ladder, site_blocks,
+    Positivity, Recipe, RecipeConfig, RecipeFit, Repair, RidgeTrial, Rung, Semigroup,
+    SemigroupConfig, Structure, StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak,
+    WeakConfig, accumulate_polynomials, doubling_lags, estimate_constant_mobility,
+    estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe, refine_positive,
+    site_blocks,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

@@ -1,8 +1,8 @@
 //! Statistics shared by the tests: every Monte Carlo assertion is a z-score.
 
 use ergode::{
-    Control, Ensemble, ExactFields, ExactScore, Initial, Scheme, Score, Sde, SimulateConfig,
-    Stream, System, Values,
+    Control, Ensemble, ExactFields, ExactScore, Initial, Mobility, Scheme, Score, Sde,
+    SimulateConfig, Stream, System, Values,
 };
 use ndarray::Array2;
 
@@ -156,4 +156,34 @@ pub(crate) fn relative_error(data: &Ensemble, score: &dyn Score, exact: &dyn Exa
         }
     }
     (difference / size).sqrt()
+}
+
+/// Relative L2(p_ss) errors of D and R over every 37th sample.
+pub(crate) fn mobility_errors(
+    data: &Ensemble,
+    mobility: &dyn Mobility,
+    exact: &dyn ExactFields,
+) -> (f64, f64) {
+    let dim = data.dim();
+    let (mut x, mut m, mut e) = (vec![0.0; dim], vec![0.0; dim * dim], vec![0.0; dim * dim]);
+    // Difference and size of the symmetric and of the antisymmetric part.
+    let mut sums = [0.0; 4];
+    for segment in data.segments() {
+        for row in segment.rows.clone().step_by(37) {
+            data.trajectories()[segment.trajectory].row(row, &mut x);
+            mobility.mobility(&x, &mut m);
+            exact.mobility(&x, &mut e);
+            for i in 0..dim {
+                for j in 0..dim {
+                    let (at, mirrored) = (i * dim + j, j * dim + i);
+                    for (k, sign) in [(0, 1.0), (2, -1.0)] {
+                        let part = |m: &[f64]| 0.5 * (m[at] + sign * m[mirrored]);
+                        sums[k] += (part(&m) - part(&e)).powi(2);
+                        sums[k + 1] += part(&e).powi(2);
+                    }
+                }
+            }
+        }
+    }
+    ((sums[0] / sums[1]).sqrt(), (sums[2] / sums[3]).sqrt())
 }

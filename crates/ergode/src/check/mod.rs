@@ -119,6 +119,30 @@ pub fn check_ensemble(
     Ok(report.conclude())
 }
 
+/// The lag at which the autocorrelation of each coordinate falls below 0.05; none where the record is
+/// too short to show it, or the coordinate constant.
+pub(crate) fn decorrelation_times(
+    ensemble: &Ensemble,
+    control: &Control,
+) -> Result<Vec<Option<f64>>> {
+    let threshold = CheckConfig::default().decorrelation_threshold;
+    let constant = ensemble.constant_coordinates();
+    let active: Vec<usize> = (0..ensemble.dim())
+        .filter(|j| !constant.contains(j))
+        .collect();
+    let mut times = vec![None; ensemble.dim()];
+    if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
+        return Ok(times);
+    }
+    let record = Record::new(Cow::Owned(record::columns(ensemble, &active)?))?;
+    if let Some(correlations) = Correlations::measure(&record, threshold, control)? {
+        for (j, curve) in active.iter().zip(&correlations.curves) {
+            times[*j] = curve.decorrelation_time(threshold);
+        }
+    }
+    Ok(times)
+}
+
 /// The report before anything is measured, with what the ensemble itself has to say.
 fn blank(ensemble: &Ensemble) -> CheckReport {
     let findings = ensemble

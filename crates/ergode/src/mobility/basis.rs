@@ -27,6 +27,21 @@ pub(super) struct TensorField {
 }
 
 impl TensorField {
+    /// (i, j, α) with i ≤ j where the field is z^α at (i, j) and (j, i) and nothing else.
+    pub(super) fn symmetric_monomial(&self) -> Option<(usize, usize, Vec<u32>)> {
+        let (i, j, first) = self.entries.first()?;
+        let mut terms = first.terms();
+        let (exponents, 1.0) = terms.next()? else {
+            return None;
+        };
+        let mirrored = match &self.entries[1..] {
+            [] => i == j,
+            [(k, l, second)] => (k, l) == (j, i) && second == first,
+            _ => false,
+        };
+        (terms.next().is_none() && mirrored && i <= j).then(|| (*i, *j, exponents.clone()))
+    }
+
     fn is_constant(&self) -> bool {
         self.entries.iter().all(|(_, _, p)| p.degree() == 0)
     }

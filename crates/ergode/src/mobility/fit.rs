@@ -293,6 +293,25 @@ impl<'a> Solver<'a> {
         Ok(coefficients)
     }
 
+    /// The normal matrix at these coefficients, and the Gauss-Newton step from them.
+    pub(super) fn quadratic(
+        &self,
+        from: ArrayView1<f64>,
+        ridge: f64,
+    ) -> Result<(Array2<f64>, Array1<f64>)> {
+        let system = self.system(self.equations, from, &self.weights)?;
+        let (matrix, gradient) = self.normal(&system, from, ridge / self.size);
+        let step = damped_step(&matrix, &gradient, &self.every(), 0.0)?;
+        Ok((matrix, step))
+    }
+
+    /// χ² per equation.
+    pub(super) fn chi2(&self, coefficients: ArrayView1<f64>) -> Result<f64> {
+        Ok(mean_square(
+            &(residual(self.equations, coefficients)? * &self.weights),
+        ))
+    }
+
     /// One Gauss-Newton step from these coefficients to those without a block, whose equations and
     /// weights are those of the other blocks.
     fn step_without(&self, block: usize, from: ArrayView1<f64>, ridge: f64) -> Result<Array1<f64>> {
@@ -370,6 +389,7 @@ impl<'a> Solver<'a> {
             ridge,
             trials,
             rungs: Vec::new(),
+            positivity: None,
             closure,
             spectrum: self.equations.spectrum(coefficients.view())?,
             warnings: seen.warning.into_iter().chain(unclosed).collect(),

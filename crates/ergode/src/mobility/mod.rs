@@ -8,7 +8,9 @@ mod ladder;
 mod linear;
 mod moments;
 mod operators;
+mod positive;
 mod propagator;
+mod recipe;
 mod result;
 mod semigroup;
 mod structure;
@@ -25,6 +27,8 @@ pub use linear::LinearMobility;
 pub use moments::{
     Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags,
 };
+pub use positive::{Positivity, refine_positive};
+pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, RidgeTrial};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};

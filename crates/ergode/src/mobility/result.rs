@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::basis::TensorBasis;
 use super::ladder::Rung;
 use super::linear::LinearMobility;
+use super::positive::Positivity;
 use crate::error::{Error, Result};
 use crate::lagged::Jackknife;
 use crate::linalg;
@@ -50,6 +51,8 @@ pub struct MobilityFit {
     /// Eigenvalues of the model's generator, (real, imaginary part), slowest first; −1/real is an
     /// implied time scale.
     pub spectrum: Vec<(f64, f64)>,
+    /// What it took to make D positive; none where the unconstrained D was.
+    pub positivity: Option<Positivity>,
     /// What may be wrong, one sentence each with its remedy.
     pub warnings: Vec<String>,
 }

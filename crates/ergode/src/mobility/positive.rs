@@ -1,0 +1,246 @@
+//! Diffusions that are positive by construction: sums of squares.
+
+use std::collections::HashMap;
+
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+use serde::Serialize;
+
+use super::basis::TensorBasis;
+use super::equations::Equations;
+use super::fit::{MobilityConfig, Solver};
+use super::linear::LinearMobility;
+use super::moments::exponents;
+use super::result::MobilityFit;
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::linalg;
+
+/// What it took to make D positive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Positivity {
+    /// Fraction of the samples where the unconstrained D was not positive definite.
+    pub violation: f64,
+    /// Rise of χ² per equation.
+    pub cost: f64,
+}
+
+/// The smallest D that is allowed, relative to the mean of D.
+const FLOOR: f64 = 1e-3;
+/// Rounds of re-linearising the equations at the constrained solution.
+const ROUNDS: usize = 4;
+/// Steps of the constrained least squares.
+const STEPS: usize = 400;
+
+/// Refit with D positive definite everywhere, where the fit has an indefinite D at some sample; any
+/// other fit comes back as it is.
+///
+/// D(z) = V(z)ᵀ Q V(z), with V the monomials up to half the degree of D and Q = L Lᵀ + δ, is positive
+/// for any L. Starting from the unconstrained solution, L and the coefficients of R minimise the same
+/// objective, linearised anew a few times. It takes D of even degree with no entry masked; errors of
+/// the coefficients remain those of the unconstrained fit, which are the larger ones.
+pub fn refine_positive(
+    fit: MobilityFit,
+    equations: &dyn Equations,
+    ensemble: &Ensemble,
+    config: &MobilityConfig,
+    control: &Control,
+) -> Result<MobilityFit> {
+    let violation = fit.mobility.psd_violation(ensemble);
+    if violation == 0.0 {
+        return Ok(fit);
+    }
+    let squares = Squares::new(fit.mobility.basis())?;
+    let mut solver = Solver::new(equations, config, control)?;
+    let mut coefficients = fit.mobility.coefficients().to_owned();
+    solver.approach(Some(coefficients.clone()))?;
+    for _ in 0..ROUNDS {
+        let (matrix, step) = solver.quadratic(coefficients.view(), fit.ridge)?;
+        coefficients = squares.nearest((&coefficients + &step).view(), &matrix)?;
+    }
+    let chi2 = solver.chi2(coefficients.view())?;
+    let before = solver.chi2(fit.mobility.coefficients())?;
+    let mobility = LinearMobility::new(fit.mobility.basis().clone(), coefficients)?;
+    let mut fit = MobilityFit {
+        mobility,
+        chi2_per_equation: chi2,
+        spectrum: Vec::new(),
+        positivity: Some(Positivity {
+            violation,
+            cost: chi2 - before,
+        }),
+        ..fit
+    };
+    fit.spectrum = equations.spectrum(fit.mobility.coefficients())?;
+    Ok(fit)
+}
+
+/// How the coefficients of D follow from Q.
+struct Squares {
+    /// Size of Q: monomials times coordinates.
+    size: usize,
+    /// The coefficient that the entry (u, v) of Q adds to, for the entries D_ij with i ≤ j.
+    place: Array2<Option<usize>>,
+    /// Coefficients that are not of D.
+    others: Vec<usize>,
+    /// Number of all coefficients.
+    count: usize,
+}
+
+impl Squares {
+    fn new(basis: &TensorBasis) -> Result<Self> {
+        let dim = basis.dim();
+        let mut places = HashMap::new();
+        let (mut others, mut degree) = (Vec::new(), 0);
+        for (k, field) in basis.fields().iter().enumerate() {
+            match field.symmetric_monomial() {
+                Some((i, j, exponents)) => {
+                    degree = degree.max(exponents.iter().sum::<u32>() as usize);
+                    places.insert((i, j, exponents), k);
+                }
+                None => others.push(k),
+            }
+        }
+        let half = exponents(dim, degree / 2)?;
+        let size = half.len() * dim;
+        let mut place = Array2::from_elem((size, size), None);
+        let mut complete = degree % 2 == 0;
+        for (a, left) in half.iter().enumerate() {
+            for (b, right) in half.iter().enumerate() {
+                let sum: Vec<u32> = left.iter().zip(right).map(|(l, r)| l + r).collect();
+                for i in 0..dim {
+                    for j in i..dim {
+                        let found = places.get(&(i, j, sum.clone())).copied();
+                        complete &= found.is_some();
+                        place[[a * dim + i, b * dim + j]] = found;
+                    }
+                }
+            }
+        }
+        if !complete {
+            return Err(Error::input(
+                "the fitted diffusion is indefinite at some samples, and only a full polynomial D \
+                 of even degree can be made positive; change the degree of D to an even one and \
+                 mask no entries",
+            ));
+        }
+        Ok(Self {
+            size,
+            place,
+            others,
+            count: basis.len(),
+        })
+    }
+
+    /// The coefficients of D for this Q, the others zero.
+    fn coefficients(&self, q: &Array2<f64>) -> Array1<f64> {
+        let mut c = Array1::zeros(self.count);
+        for ((u, v), place) in self.place.indexed_iter() {
+            if let Some(k) = place {
+                c[*k] += q[[u, v]];
+            }
+        }
+        c
+    }
+
+    /// A symmetric Q with these coefficients of D: each shared by the entries that add to it.
+    fn share(&self, c: ArrayView1<f64>) -> Array2<f64> {
+        let ones = self.coefficients(&Array2::ones((self.size, self.size)));
+        let mut q = Array2::zeros((self.size, self.size));
+        for ((u, v), place) in self.place.indexed_iter() {
+            if let Some(k) = place {
+                q[[u, v]] = c[*k] / ones[*k];
+            }
+        }
+        // Entries with i > j add to nothing: they mirror those with i < j.
+        Array2::from_shape_fn(q.dim(), |(u, v)| match self.place[[u, v]] {
+            Some(_) => q[[u, v]],
+            None => q[[v, u]],
+        })
+    }
+
+    /// The c of least (c − wanted)ᵀ H (c − wanted) with D a sum of squares.
+    fn nearest(&self, wanted: ArrayView1<f64>, matrix: &Array2<f64>) -> Result<Array1<f64>> {
+        let share = self.share(wanted);
+        let (values, vectors) = linalg::symmetric_eigen(share.view())?;
+        let mean = values.iter().map(|v| v.abs()).sum::<f64>() / self.size as f64;
+        let floor = FLOOR * mean;
+        let mut factor = &vectors * &values.mapv(|v| (v - floor).max(1e-3 * mean).sqrt());
+        let mut rest: Array1<f64> = self.others.iter().map(|k| wanted[*k]).collect();
+        let model = |factor: &Array2<f64>, rest: &Array1<f64>| {
+            let mut q = factor.dot(&factor.t());
+            q.diag_mut().mapv_inplace(|d| d + floor);
+            let mut c = self.coefficients(&q);
+            self.others.iter().zip(rest).for_each(|(k, r)| c[*k] = *r);
+            c
+        };
+        let distance = |c: &Array1<f64>| {
+            let away = c - &wanted;
+            linalg::bilinear(away.view(), matrix.view(), away.view())
+        };
+        let mut c = model(&factor, &rest);
+        let (mut value, mut damping) = (distance(&c), 1e-3);
+        let scale = wanted.dot(&matrix.dot(&wanted)).abs();
+        for _ in 0..STEPS {
+            let jacobian = self.jacobian(&factor);
+            let along = matrix.dot(&jacobian);
+            let normal = jacobian.t().dot(&along);
+            let gradient = along.t().dot(&(&wanted - &c));
+            let mut improved = false;
+            while damping < 1e12 {
+                let mut damped = normal.clone();
+                let typical = normal.diag().mean().unwrap_or(1.0);
+                damped
+                    .diag_mut()
+                    .mapv_inplace(|d| d * (1.0 + damping) + damping * typical);
+                let column = gradient.view().insert_axis(Axis(1));
+                let step = linalg::solve(damped.view(), column).remove_axis(Axis(1));
+                let (next_factor, next_rest) = self.moved(&factor, &rest, &step);
+                let next = model(&next_factor, &next_rest);
+                let next_value = distance(&next);
+                if next_value < value {
+                    improved = value - next_value > 1e-12 * scale;
+                    (factor, rest, c, value) = (next_factor, next_rest, next, next_value);
+                    damping = (damping * 0.2).max(1e-12);
+                    break;
+                }
+                damping *= 5.0;
+            }
+            if !improved {
+                break;
+            }
+        }
+        Ok(c)
+    }
+
+    /// ∂c/∂(L, rest), (coefficient, unknown): ∂Q = e_u l_kᵀ + l_k e_uᵀ for L_uk.
+    fn jacobian(&self, factor: &Array2<f64>) -> Array2<f64> {
+        let n = self.size;
+        let mut jacobian = Array2::zeros((self.count, n * n + self.others.len()));
+        for ((u, v), place) in self.place.indexed_iter() {
+            if let Some(c) = place {
+                for k in 0..n {
+                    jacobian[[*c, u * n + k]] += factor[[v, k]];
+                    jacobian[[*c, v * n + k]] += factor[[u, k]];
+                }
+            }
+        }
+        for (at, k) in self.others.iter().enumerate() {
+            jacobian[[*k, n * n + at]] = 1.0;
+        }
+        jacobian
+    }
+
+    fn moved(
+        &self,
+        factor: &Array2<f64>,
+        rest: &Array1<f64>,
+        step: &Array1<f64>,
+    ) -> (Array2<f64>, Array1<f64>) {
+        let n = self.size;
+        let change = |(u, k): (usize, usize)| factor[[u, k]] + step[u * n + k];
+        let factor = Array2::from_shape_fn((n, n), change);
+        let tail = step.slice(ndarray::s![n * n..]);
+        (factor, rest + &tail)
+    }
+}

@@ -1,0 +1,306 @@
+//! Named choices of equations, spaces and lags, for a user who says nothing.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::basis::TensorBasis;
+use super::equations::Equations;
+use super::fit::fit_mobility;
+use super::ladder::{LadderConfig, fit_mobility_ladder};
+use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
+use super::positive::refine_positive;
+use super::result::MobilityFit;
+use super::semigroup::{Semigroup, SemigroupConfig};
+use super::weak::{Weak, WeakConfig};
+use crate::check::decorrelation_times;
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser};
+use crate::error::{Error, Result};
+use crate::lagged::{LaggedConfig, Subsample};
+
+/// Which equations determine a polynomial mobility.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recipe {
+    /// The semigroup where its space is affordable, else the weak form; the result says why.
+    #[default]
+    Auto,
+    /// Correlations predicted by the semigroup in a Galerkin space ([`Semigroup`]).
+    Semigroup,
+    /// Stationary operator, integral in time, polynomial score ([`Weak`]).
+    Weak,
+}
+
+/// What is asked of a recipe.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RecipeConfig {
+    /// The recipe.
+    pub recipe: Recipe,
+    /// Degrees of D and R; chosen by held-out blocks where none are given.
+    pub degrees: Option<(usize, usize)>,
+    /// Longest lag; the longest decorrelation time of a coordinate where none is given.
+    pub horizon: Option<f64>,
+    /// How far degrees may rise, and how each is fitted.
+    pub ladder: LadderConfig,
+    /// Sub-sampling and blocks.
+    pub statistics: LaggedConfig,
+}
+
+/// A fitted mobility and the choices that led to it.
+#[derive(Clone, Debug)]
+pub struct RecipeFit {
+    /// The recipe that was used, never [`Recipe::Auto`].
+    pub recipe: Recipe,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The lags of the equations.
+    pub lags: Vec<f64>,
+    /// The mobility.
+    pub fit: MobilityFit,
+}
+
+/// Most functions in a Galerkin space; the cost grows with the cube.
+const MOST_FUNCTIONS: usize = 130;
+/// Lags of the weak form, the last at the horizon or at the end of this many.
+const WEAK_LAGS: usize = 20;
+
+/// The spaces for a number of coordinates.
+#[derive(Clone, Debug)]
+struct Spaces {
+    semigroup: SemigroupConfig,
+    weak: WeakConfig,
+    /// Highest degree of D and of R that these spaces can tell.
+    top: (usize, usize),
+}
+
+impl Spaces {
+    /// Test functions of degree 3 fix a mobility that varies; beyond a few coordinates there are too
+    /// many of them, and of degree 2 or 1 they fix a linear or a constant one.
+    fn new(dim: usize) -> Self {
+        let (degree, test_degree, potential_degree, top) = match dim {
+            1 => (10, 4, 10, (4, 0)),
+            2 => (6, 3, 8, (4, 6)),
+            3 => (5, 3, 4, (2, 2)),
+            4 => (4, 3, 4, (2, 2)),
+            5 | 6 => (3, 2, 4, (1, 1)),
+            _ => (2, 1, 2, (0, 0)),
+        };
+        Self {
+            semigroup: SemigroupConfig {
+                degree,
+                test_degree,
+            },
+            weak: WeakConfig {
+                test_degree,
+                potential_degree,
+                ..WeakConfig::default()
+            },
+            top,
+        }
+    }
+}
+
+/// Fit a polynomial mobility: recipe, spaces, lags and degrees chosen from the data where the
+/// configuration leaves them open, and D made positive where it is not.
+pub fn fit_mobility_recipe(
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    control: &Control,
+) -> Result<RecipeFit> {
+    let Some(interval) = ensemble.sampling_interval() else {
+        return Err(Error::input(
+            "polynomial mobilities are fitted to evenly sampled records; interpolate or thin the \
+             record to one interval first",
+        ));
+    };
+    let horizon = match config.horizon {
+        Some(horizon) => horizon,
+        None => longest_decorrelation(ensemble, control)?,
+    };
+    let spaces = Spaces::new(ensemble.dim());
+    let (recipe, reason) = choose(config.recipe, ensemble.dim(), interval, horizon, &spaces)?;
+    let top = config.degrees.unwrap_or((
+        spaces.top.0.min(config.ladder.diffusion_degree),
+        spaces.top.1.min(config.ladder.current_degree),
+    ));
+    let plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+    let standardiser = Standardiser::from_ensemble(ensemble)?;
+    let sums = accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control)?;
+    let sums = Arc::new(sums);
+    let equations = |d: usize, r: usize| plan.equations(&sums, d, r);
+    let fit = match config.degrees {
+        Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.ladder.fit, control)?,
+        None => {
+            let ladder = LadderConfig {
+                diffusion_degree: top.0,
+                current_degree: top.1,
+                ..config.ladder.clone()
+            };
+            fit_mobility_ladder(&equations, &ladder, control)?
+        }
+    };
+    let fit = positive(fit, &equations, ensemble, config, top, control)?;
+    Ok(RecipeFit {
+        recipe,
+        reason,
+        lags: plan.statistics.lags,
+        fit,
+    })
+}
+
+/// The fit with D positive; an odd degree of D is raised by one first, if it may be.
+fn positive(
+    fit: MobilityFit,
+    equations: &dyn Fn(usize, usize) -> Result<Box<dyn Equations>>,
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    top: (usize, usize),
+    control: &Control,
+) -> Result<MobilityFit> {
+    if fit.mobility.psd_violation(ensemble) == 0.0 {
+        return Ok(fit);
+    }
+    let (d, r) = fit
+        .rungs
+        .iter()
+        .rfind(|rung| rung.taken)
+        .map_or(top, |rung| (rung.diffusion_degree, rung.current_degree));
+    let even = d.next_multiple_of(2);
+    if even > top.0.next_multiple_of(2) || (even != d && config.degrees.is_some()) {
+        let mut fit = fit;
+        fit.warnings.push(format!(
+            "D of degree {d} is indefinite at some samples, and only an even degree can be made \
+             positive; choose another degree before the model is simulated"
+        ));
+        return Ok(fit);
+    }
+    let equations = equations(even, r)?;
+    let fit = if even == d {
+        fit
+    } else {
+        let mut raised = fit_mobility(&*equations, &config.ladder.fit, control)?;
+        raised.rungs = fit.rungs;
+        raised
+    };
+    refine_positive(fit, &*equations, ensemble, &config.ladder.fit, control)
+}
+
+/// The longest decorrelation time of a coordinate.
+fn longest_decorrelation(ensemble: &Ensemble, control: &Control) -> Result<f64> {
+    let times = decorrelation_times(ensemble, control)?;
+    let longest = times.iter().flatten().copied().fold(0.0, f64::max);
+    if longest > 0.0 {
+        return Ok(longest);
+    }
+    Err(Error::input(
+        "no coordinate decorrelates within the record; give a longer record, or a horizon (the \
+         longest lag) by hand",
+    ))
+}
+
+fn choose(
+    asked: Recipe,
+    dim: usize,
+    interval: f64,
+    horizon: f64,
+    spaces: &Spaces,
+) -> Result<(Recipe, String)> {
+    let functions = binomial(dim + spaces.semigroup.degree, dim);
+    match asked {
+        Recipe::Semigroup | Recipe::Weak => Ok((asked, "asked for".to_owned())),
+        Recipe::Auto if functions <= MOST_FUNCTIONS => Ok((
+            Recipe::Semigroup,
+            format!(
+                "in {dim} coordinates a Galerkin space of degree {} has {functions} functions, \
+                 which is affordable, and the semigroup has no error from the sampling interval",
+                spaces.semigroup.degree
+            ),
+        )),
+        Recipe::Auto if interval <= 0.25 * horizon => Ok((
+            Recipe::Weak,
+            format!(
+                "in {dim} coordinates a Galerkin space would have {functions} functions; the weak \
+                 form needs none, and samples every {interval} resolve correlations that last \
+                 {horizon:.3}"
+            ),
+        )),
+        Recipe::Auto => Err(Error::input(format!(
+            "{dim} coordinates are too many for the semigroup, and samples every {interval} are \
+             too coarse for the weak form where correlations last {horizon:.3}; select fewer \
+             coordinates or sample more often"
+        ))),
+    }
+}
+
+/// n over k, saturating.
+fn binomial(n: usize, k: usize) -> usize {
+    (1..=k).fold(1usize, |c, i| c.saturating_mul(n + 1 - i) / i)
+}
+
+/// A recipe with its numbers.
+struct Plan {
+    recipe: Recipe,
+    spaces: Spaces,
+    statistics: PolynomialConfig,
+}
+
+impl Plan {
+    fn new(
+        recipe: Recipe,
+        interval: f64,
+        horizon: f64,
+        spaces: &Spaces,
+        top: (usize, usize),
+        config: &RecipeConfig,
+    ) -> Self {
+        let degree = top.0.max(top.1);
+        let mut statistics = PolynomialConfig {
+            statistics: config.statistics.clone(),
+            ..PolynomialConfig::default()
+        };
+        match recipe {
+            Recipe::Weak => {
+                let stride = ((horizon / interval / WEAK_LAGS as f64) as usize).max(1);
+                let lags = ((horizon / interval) as usize / stride).clamp(2, WEAK_LAGS);
+                statistics.future_degree = spaces.weak.test_degree;
+                statistics.initial_degree = spaces.weak.initial_degree(degree);
+                statistics.moment_degree = spaces.weak.moment_degree(degree);
+                statistics.lags = (0..=lags / 2 * 2)
+                    .map(|k| (k * stride) as f64 * interval)
+                    .collect();
+                if stride > 1 && statistics.statistics.subsample == Subsample::All {
+                    // Neighbouring samples tell the same; lags are multiples of the stride.
+                    statistics.statistics.subsample = Subsample::Stride(stride);
+                }
+            }
+            Recipe::Auto | Recipe::Semigroup => {
+                statistics.future_degree = spaces.semigroup.test_degree;
+                statistics.initial_degree = spaces.semigroup.test_degree;
+                statistics.moment_degree = spaces.semigroup.moment_degree(degree);
+                statistics.lags = doubling_lags(interval, horizon);
+            }
+        }
+        Self {
+            recipe,
+            spaces: spaces.clone(),
+            statistics,
+        }
+    }
+
+    fn equations(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        d: usize,
+        r: usize,
+    ) -> Result<Box<dyn Equations>> {
+        let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, None)?;
+        Ok(match self.recipe {
+            Recipe::Weak => Box::new(Weak::new(sums, &basis, &self.spaces.weak)?),
+            Recipe::Auto | Recipe::Semigroup => {
+                Box::new(Semigroup::new(sums, &basis, &self.spaces.semigroup)?)
+            }
+        })
+    }
+}

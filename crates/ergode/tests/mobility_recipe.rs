@@ -1,0 +1,86 @@
+//! The mobility for a user who says nothing, and D made positive.
+
+use std::sync::Arc;
+
+use ergode::{
+    Affine2d, Affine2dReference, BurnIn, Control, Mobility, MobilityConfig, PolynomialConfig,
+    Recipe, RecipeConfig, Semigroup, SemigroupConfig, Standardiser, TensorBasis,
+    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_recipe, refine_positive,
+};
+
+use crate::support::{mobility_errors, sample};
+
+/// Interval 0.1, degrees by held-out blocks: D to a percent, R better than a quadratic can be.
+#[test]
+fn the_affine_mobility_is_found_without_being_told_anything() {
+    let system = Affine2d::default();
+    let data = sample(&system, 3000.0, 0.1, 36, 5)
+        .burn_in(BurnIn::Time(10.0))
+        .unwrap();
+    let reference = Affine2dReference::solve(system, 200).unwrap();
+    for recipe in [Recipe::Auto, Recipe::Weak] {
+        let config = RecipeConfig {
+            recipe,
+            ..RecipeConfig::default()
+        };
+        let clock = std::time::Instant::now();
+        let found = fit_mobility_recipe(&data, &config, &Control::new()).unwrap();
+        let seconds = clock.elapsed().as_secs_f64();
+        let (d, r) = mobility_errors(&data, &found.fit.mobility, &reference);
+        println!(
+            "{:?}: D {d:.4}, R {r:.4}, chi2 {:.2}, {seconds:.1} s, lags to {:?}; {}",
+            found.recipe,
+            found.fit.chi2_per_equation,
+            found.lags.last(),
+            found.reason
+        );
+        assert!(d < 0.03, "{d}");
+        assert!(r < 0.06, "{r}");
+        assert_ne!(found.recipe, Recipe::Auto);
+        assert_eq!(found.fit.mobility.psd_violation(&data), 0.0);
+    }
+}
+
+/// A short record and a D of degree 4: the free fit is indefinite somewhere, the refined one nowhere,
+/// at little cost.
+#[test]
+fn an_indefinite_diffusion_is_made_positive_everywhere() {
+    let system = Affine2d::default();
+    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let data = sample(&system, 250.0, 0.2, 20, 3);
+    let standardiser = Standardiser::from_ensemble(&data).unwrap();
+    let space = SemigroupConfig::default();
+    let config = PolynomialConfig {
+        moment_degree: space.moment_degree(4),
+        lags: doubling_lags(0.2, 1.3),
+        ..PolynomialConfig::default()
+    };
+    let sums = accumulate_polynomials(&data, &standardiser, &config, &Control::new()).unwrap();
+    let basis = TensorBasis::polynomial(data.names(), &standardiser, 4, 2, None).unwrap();
+    let equations = Semigroup::new(&Arc::new(sums), &basis, &space).unwrap();
+    let fitting = MobilityConfig {
+        ridges: vec![0.0],
+        ..MobilityConfig::default()
+    };
+    let free = fit_mobility(&equations, &fitting, &Control::new()).unwrap();
+    let violation = free.mobility.psd_violation(&data);
+    let before = mobility_errors(&data, &free.mobility, &reference).0;
+    assert!(violation > 0.0, "the data must be poor enough");
+    let refined = refine_positive(free, &equations, &data, &fitting, &Control::new()).unwrap();
+    let after = mobility_errors(&data, &refined.mobility, &reference).0;
+    let positivity = refined.positivity.unwrap();
+    println!("violation {violation:.4}, error of D {before:.3} then {after:.3}, {positivity:?}");
+    assert_eq!(refined.mobility.psd_violation(&data), 0.0);
+    assert_eq!(positivity.violation, violation);
+    assert!(positivity.cost < 0.2, "{positivity:?}");
+    assert!(after < before, "positivity is information");
+    // Far outside the samples too.
+    let mut factor = [0.0; 4];
+    for k in 0..100 {
+        let angle = 0.3 * f64::from(k);
+        for radius in [2.0, 10.0, 100.0] {
+            let x = [radius * angle.cos(), radius * angle.sin()];
+            refined.mobility.noise_factor(&x, &mut factor).unwrap();
+        }
+    }
+}
