@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, Mobility, MobilityConfig, PolynomialConfig,
-    Recipe, RecipeConfig, Semigroup, SemigroupConfig, Standardiser, TensorBasis,
-    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_recipe, refine_positive,
+    Affine2d, Affine2dReference, BurnIn, Control, Mobility, MobilityConfig, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
+    SemigroupConfig, Standardiser, TensorBasis, accumulate_polynomials, doubling_lags,
+    fit_mobility, fit_mobility_recipe, refine_positive,
 };
 
-use crate::support::{mobility_errors, sample};
+use ndarray::array;
+
+use crate::support::{Z_BOUND, mobility_errors, sample};
 
 /// Interval 0.1, degrees by held-out blocks: D to a percent, R better than a quadratic can be.
 #[test]
@@ -83,4 +86,52 @@ fn an_indefinite_diffusion_is_made_positive_everywhere() {
             refined.mobility.noise_factor(&x, &mut factor).unwrap();
         }
     }
+}
+
+/// Two independent coordinates: with the off-diagonal entries masked, the diagonal is found as well.
+#[test]
+fn masked_entries_stay_zero() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: vec![vec![1.0, 0.0], vec![0.0, 2.0]],
+        diffusion: vec![vec![1.0, 0.0], vec![0.0, 0.5]],
+        mean: vec![0.0, 0.0],
+    })
+    .unwrap();
+    let data = sample(&system, 400.0, 0.2, 32, 3);
+    let config = RecipeConfig {
+        mask: Some(array![[true, false], [false, true]]),
+        ..RecipeConfig::default()
+    };
+    let found = fit_mobility_recipe(&data, &config, &Control::new()).unwrap();
+    let (m, error) = (
+        found.fit.mobility.at(&[0.3, 0.1]),
+        found.fit.mobility_error(&[0.3, 0.1]),
+    );
+    assert_eq!((m[1], m[2]), (0.0, 0.0));
+    let z = [(m[0] - 1.0) / error[[0, 0]], (m[3] - 0.5) / error[[1, 1]]];
+    println!("masked: z {z:?}");
+    assert!(z.iter().all(|z| z.abs() < Z_BOUND));
+}
+
+#[test]
+fn what_a_recipe_cannot_do_is_said() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let data = sample(&system, 200.0, 0.5, 16, 3);
+    let thirty: Vec<Vec<f64>> = (0..30)
+        .map(|i| (0..30).map(|j| f64::from(u8::from(i == j))).collect())
+        .collect();
+    let wide = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: thirty.clone(),
+        diffusion: thirty,
+        mean: vec![0.0; 30],
+    })
+    .unwrap();
+    let wide = sample(&wide, 600.0, 3.0, 4, 1);
+    let error = fit_mobility_recipe(&wide, &RecipeConfig::default(), &Control::new());
+    let message = error.unwrap_err().to_string();
+    assert!(message.contains("select fewer coordinates"), "{message}");
+    let short = data.select(&[0]).unwrap();
+    let short = short.burn_in(BurnIn::Time(199.0)).unwrap();
+    let error = fit_mobility_recipe(&short, &RecipeConfig::default(), &Control::new());
+    assert!(error.unwrap_err().is_bad_input());
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
@@ -40,6 +41,9 @@ pub struct RecipeConfig {
     pub recipe: Recipe,
     /// Degrees of D and R; chosen by held-out blocks where none are given.
     pub degrees: Option<(usize, usize)>,
+    /// Entries of M that may be other than zero, such as those that
+    /// [`Structure::support`](super::Structure::support) suggests; all where none are given.
+    pub mask: Option<Array2<bool>>,
     /// Longest lag; the longest decorrelation time of a coordinate where none is given.
     pub horizon: Option<f64>,
     /// How far degrees may rise, and how each is fitted.
@@ -243,6 +247,7 @@ fn binomial(n: usize, k: usize) -> usize {
 struct Plan {
     recipe: Recipe,
     spaces: Spaces,
+    mask: Option<Array2<bool>>,
     statistics: PolynomialConfig,
 }
 
@@ -257,7 +262,7 @@ impl Plan {
     ) -> Self {
         let degree = top.0.max(top.1);
         let mut statistics = PolynomialConfig {
-            statistics: config.statistics.clone(),
+            statistics: config.statistics,
             ..PolynomialConfig::default()
         };
         match recipe {
@@ -285,6 +290,7 @@ impl Plan {
         Self {
             recipe,
             spaces: spaces.clone(),
+            mask: config.mask.clone(),
             statistics,
         }
     }
@@ -295,7 +301,8 @@ impl Plan {
         d: usize,
         r: usize,
     ) -> Result<Box<dyn Equations>> {
-        let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, None)?;
+        let mask = self.mask.as_ref();
+        let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
         Ok(match self.recipe {
             Recipe::Weak => Box::new(Weak::new(sums, &basis, &self.spaces.weak)?),
             Recipe::Auto | Recipe::Semigroup => {
