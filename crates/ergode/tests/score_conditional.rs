@@ -16,7 +16,7 @@ use crate::support::{relative_error, rows, sample};
 /// A tenth of the decorrelation time of both systems, ln 20.
 const INTERVAL: f64 = 0.3;
 
-type Truth<'a> = &'a (dyn Fn(f64, &[f64], &[f64]) -> Vec<f64> + Sync);
+pub(crate) type Truth<'a> = &'a (dyn Fn(f64, &[f64], &[f64]) -> Vec<f64> + Sync);
 
 fn ou() -> OrnsteinUhlenbeck {
     OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
@@ -70,10 +70,10 @@ fn errors(data: &Ensemble, score: &dyn ConditionalScore, truth: Truth) -> (Vec<f
 }
 
 /// Exact scores of a reference system as a [`ConditionalScore`], times a factor.
-struct Exact<'a> {
-    dim: usize,
-    truth: Truth<'a>,
-    factor: f64,
+pub(crate) struct Exact<'a> {
+    pub(crate) dim: usize,
+    pub(crate) truth: Truth<'a>,
+    pub(crate) factor: f64,
 }
 
 impl ConditionalScore for Exact<'_> {

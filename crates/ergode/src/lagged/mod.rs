@@ -17,6 +17,6 @@ pub use grid::{LagGrid, Subsample};
 pub use integral::{IntegralRule, relaxation_rates};
 pub use jackknife::Jackknife;
 pub(crate) use jackknife::{deviations, paired};
-pub(crate) use pool::Pool;
-pub use sums::{LaggedSums, PairSums};
+pub(crate) use pool::{Pool, STRETCHES, held_out_stretches};
+pub use sums::{Jackknife, LaggedSums, PairSums};
 pub(crate) use tiles::{PairTile, accumulate_pairs};

@@ -34,8 +34,8 @@ pub(crate) struct Pair<'a> {
     pub(crate) lag: f64,
 }
 
-/// Stretches that each trajectory is cut into before some are held out.
-const PARTS: usize = 10;
+/// The stretches of which some are held out.
+pub(crate) const STRETCHES: Blocking = Blocking::PerTrajectory(10);
 /// Draws without a partner after which a lag grid is taken not to fit the record.
 const PATIENCE: usize = 100_000;
 
@@ -43,19 +43,11 @@ impl<'a> Pool<'a> {
     /// The samples to learn from and those held out: whole stretches, so that a held-out sample is
     /// mostly far in time from those that are learned from.
     pub(crate) fn split(ensemble: &'a Ensemble, held_out: f64) -> Result<(Self, Self)> {
-        if !(held_out > 0.0 && held_out <= 0.5) {
-            return Err(Error::input(format!(
-                "the fraction held out must be above 0 and at most 0.5, not {held_out}"
-            )));
-        }
-        let blocks = Blocking::PerTrajectory(PARTS).plan(ensemble, 0);
+        let blocks = STRETCHES.plan(ensemble, 0);
+        let held_out = held_out_stretches(blocks.len(), held_out)?;
         let (mut training, mut testing) = (Self::empty(ensemble), Self::empty(ensemble));
-        // An accumulated fraction spreads the held-out stretches evenly, over trajectories too.
-        let mut owed = 0.5;
-        for block in &blocks {
-            owed += held_out;
-            let pool = if owed >= 1.0 {
-                owed -= 1.0;
+        for (block, held_out) in blocks.iter().zip(held_out) {
+            let pool = if held_out {
                 &mut testing
             } else {
                 &mut training
@@ -117,23 +109,81 @@ impl<'a> Pool<'a> {
         for _ in 0..PATIENCE {
             let (stretch, initial) = self.draw(stream);
             let trajectory = &self.ensemble.trajectories()[stretch.trajectory];
-            let partners = grid.partners(trajectory, &stretch.segment, initial, lag);
-            if partners.is_empty() {
-                continue;
+            if let Some(future) = self.partner(grid, stretch, initial, lag, stream) {
+                return Ok(Pair {
+                    trajectory,
+                    initial,
+                    future,
+                    lag: trajectory.time(future) - trajectory.time(initial),
+                });
             }
-            let future = partners.start + stream.below(partners.len() as u64) as usize;
-            return Ok(Pair {
-                trajectory,
-                initial,
-                future,
-                lag: trajectory.time(future) - trajectory.time(initial),
-            });
         }
-        Err(Error::input(format!(
-            "hardly any pair of samples is {} apart; choose lags that the record has",
-            grid.lags()[lag]
-        )))
+        Err(without_pairs(grid, lag))
     }
+
+    /// A sample with a partner at every lag of `grid`: its trajectory, its row, and theirs.
+    pub(crate) fn fan(
+        &self,
+        grid: &LagGrid,
+        stream: &mut Stream,
+        futures: &mut Vec<usize>,
+    ) -> Result<(&'a Trajectory, usize)> {
+        for _ in 0..PATIENCE {
+            let (stretch, initial) = self.draw(stream);
+            futures.clear();
+            // The longest lag is the one that is most often missing.
+            for lag in (0..grid.len()).rev() {
+                let Some(future) = self.partner(grid, stretch, initial, lag, stream) else {
+                    break;
+                };
+                futures.push(future);
+            }
+            if futures.len() == grid.len() {
+                futures.reverse();
+                return Ok((&self.ensemble.trajectories()[stretch.trajectory], initial));
+            }
+        }
+        Err(without_pairs(grid, grid.len() - 1))
+    }
+
+    /// One of the rows at this lag from a sample, if there is any.
+    fn partner(
+        &self,
+        grid: &LagGrid,
+        stretch: &Stretch,
+        initial: usize,
+        lag: usize,
+        stream: &mut Stream,
+    ) -> Option<usize> {
+        let trajectory = &self.ensemble.trajectories()[stretch.trajectory];
+        let partners = grid.partners(trajectory, &stretch.segment, initial, lag);
+        let pick = || partners.start + stream.below(partners.len() as u64) as usize;
+        (!partners.is_empty()).then(pick)
+    }
+}
+
+/// Which of so many consecutive stretches are held out: spread evenly, over trajectories too.
+pub(crate) fn held_out_stretches(stretches: usize, fraction: f64) -> Result<Vec<bool>> {
+    if !(fraction > 0.0 && fraction <= 0.5) {
+        return Err(Error::input(format!(
+            "the fraction held out must be above 0 and at most 0.5, not {fraction}"
+        )));
+    }
+    let mut owed = 0.5;
+    let held_out = (0..stretches).map(|_| {
+        owed += fraction;
+        let due = owed >= 1.0;
+        owed -= f64::from(u8::from(due));
+        due
+    });
+    Ok(held_out.collect())
+}
+
+fn without_pairs(grid: &LagGrid, lag: usize) -> Error {
+    Error::input(format!(
+        "hardly any pair of samples is {} apart; choose lags that the record has",
+        grid.lags()[lag]
+    ))
 }
 
 #[cfg(test)]

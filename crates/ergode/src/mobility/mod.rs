@@ -1,12 +1,14 @@
 //! The mobility M: its mean, which of its entries matter, and M(x) in a linear span.
 
 mod basis;
+mod conditional;
 mod constant;
 mod equations;
 mod fit;
 mod ladder;
 mod linear;
 mod moments;
+mod neural;
 mod operators;
 mod positive;
 mod propagator;
@@ -17,6 +19,9 @@ mod structure;
 mod weak;
 
 pub use basis::TensorBasis;
+pub use conditional::{
+    ConditionalOperator, OperatorSums, ResidualConfig, ResidualTarget, estimate_residual,
+};
 pub use constant::{
     ConstantMobility, PhiMethod, Repair, SymmetryClass, estimate_constant_mobility,
 };
@@ -26,6 +31,10 @@ pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
 pub use linear::LinearMobility;
 pub use moments::{
     Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags,
+};
+pub use neural::{
+    ChannelScale, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, ResidualCurve,
+    fit_neural_mobility,
 };
 pub use positive::{Positivity, refine_positive};
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};

@@ -31,6 +31,7 @@ pub use regression::NoiseConfig;
 pub use resample::{Marginal, ResampleConfig, Resampling};
 pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
 pub use windows::Layout;
+pub(crate) use windows::Windows;
 
 use crate::observable::{Functions, state_by_state};
 use crate::systems::ExactFields;

@@ -41,7 +41,7 @@ impl Layout {
     }
 
     /// Means and scales of the coordinates, the same at every site.
-    pub(super) fn standardiser(self, ensemble: &Ensemble) -> Result<Standardiser> {
+    pub(crate) fn standardiser(self, ensemble: &Ensemble) -> Result<Standardiser> {
         let components = self.components(ensemble.dim())?;
         let each = Standardiser::from_ensemble(ensemble)?;
         let dim = ensemble.dim();
@@ -65,7 +65,7 @@ impl Layout {
 
 impl Layout {
     /// Where the samples are: of every site alike on a lattice.
-    pub(super) fn confinement(
+    pub(crate) fn confinement(
         self,
         ensemble: &Ensemble,
         standardiser: Standardiser,
@@ -86,16 +86,16 @@ impl Layout {
 /// A tile of n states becomes sites × n columns, column i n + s being site i of state s. A row is
 /// a component of the window, or the amplitude |m_i|² relative to its typical size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Windows {
-    pub(super) sites: usize,
-    pub(super) components: usize,
+pub(crate) struct Windows {
+    pub(crate) sites: usize,
+    pub(crate) components: usize,
     reach: usize,
     /// |m|² / Σσ_a² = Σ_a weight_a (z_a + centre_a)².
     amplitude: Option<(Vec<f32>, Vec<f32>)>,
 }
 
 impl Windows {
-    pub(super) fn new(layout: Layout, standardiser: &Standardiser) -> Result<Self> {
+    pub(crate) fn new(layout: Layout, standardiser: &Standardiser) -> Result<Self> {
         let dim = standardiser.scale.len();
         let components = layout.components(dim)?;
         let (sites, reach, amplitude) = match layout {
@@ -119,7 +119,7 @@ impl Windows {
     }
 
     /// Rows that a state gives.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         (2 * self.reach + 1) * self.components + usize::from(self.amplitude.is_some())
     }
 
@@ -129,7 +129,7 @@ impl Windows {
     }
 
     /// `z` (D, n) to `out` (rows, sites n).
-    pub(super) fn gather(&self, z: &[f32], out: &mut [f32]) {
+    pub(crate) fn gather(&self, z: &[f32], out: &mut [f32]) {
         let (c, sites) = (self.components, self.sites);
         let n = z.len() / (c * sites);
         let windows = (2 * self.reach + 1) * c;
@@ -157,7 +157,7 @@ impl Windows {
     }
 
     /// Derivatives of the rows with respect to one component of one window place, (rows, sites n).
-    pub(super) fn tangent(&self, z: &[f32], place: usize, component: usize, out: &mut [f32]) {
+    pub(crate) fn tangent(&self, z: &[f32], place: usize, component: usize, out: &mut [f32]) {
         let (c, sites) = (self.components, self.sites);
         let n = z.len() / (c * sites);
         out.fill(0.0);
@@ -175,24 +175,24 @@ impl Windows {
     }
 
     /// Places of the window, and which of them is the site itself.
-    pub(super) fn places(&self) -> (usize, usize) {
+    pub(crate) fn places(&self) -> (usize, usize) {
         (2 * self.reach + 1, self.reach)
     }
 
     /// The coordinate of `component` at a place of the window of `site`.
-    pub(super) fn coordinate(&self, site: usize, place: usize, component: usize) -> usize {
+    pub(crate) fn coordinate(&self, site: usize, place: usize, component: usize) -> usize {
         self.neighbour(site, place) * self.components + component
     }
 
     /// Outputs (components, sites n) to coordinates (D, n).
-    pub(super) fn scatter(&self, y: &[f32], out: &mut [f32]) {
+    pub(crate) fn scatter(&self, y: &[f32], out: &mut [f32]) {
         self.exchange(y.len(), |from, to, n| {
             out[to..to + n].copy_from_slice(&y[from..from + n]);
         });
     }
 
     /// Coordinates (D, n) to the order of outputs, (components, sites n).
-    pub(super) fn arrange(&self, z: &[f32], out: &mut [f32]) {
+    pub(crate) fn arrange(&self, z: &[f32], out: &mut [f32]) {
         self.exchange(z.len(), |from, to, n| {
             out[from..from + n].copy_from_slice(&z[to..to + n]);
         });

@@ -1,0 +1,9 @@
+//! The paper's operator: correlations with the conditional score instead of a divergence of M.
+
+mod baseline;
+mod operator;
+mod residual;
+
+pub(super) use operator::PairValues;
+pub use operator::{ConditionalOperator, OperatorSums};
+pub use residual::{ResidualConfig, ResidualTarget, estimate_residual};

@@ -1,0 +1,205 @@
+//! A_mn(t)[M] from pairs of samples.
+
+use ndarray::{Array2, Array4, ArrayView2};
+
+use super::baseline::Baseline;
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairTile, accumulate_pairs};
+use crate::linalg;
+use crate::mobility::Mobility;
+use crate::observable::{Functions, Library};
+use crate::score::ConditionalScore;
+
+/// The conditional operator of the paper (`eq:central_conditional_score_identity`),
+///
+/// A_mn(t)\[M\] = −⟨(φ_m(x_t) − b_m(x_0)) s_{t|0}(x_t|x_0)ᵀ M(x_0) ∇φ_n(x_0)⟩,
+///
+/// which is Ċ_mn(t) for the mobility of the process and needs no derivative of M. As
+/// E[s_{t|0} | x_0] = 0, the baseline b_m changes no average; where it is near E[φ_m(x_t) | x_0] it takes
+/// most of the noise away at short lags. Without one b_m = 0, as in the paper.
+pub struct ConditionalOperator<'a> {
+    conditional: &'a dyn ConditionalScore,
+    future: &'a dyn Functions,
+    initial: &'a dyn Library,
+    grid: LagGrid,
+    baseline: Option<Baseline>,
+}
+
+/// What does not depend on M in a tile of n pairs.
+#[derive(Debug, Default)]
+pub(in crate::mobility) struct PairValues {
+    /// φ_m(x_t) − b_m(x_0), (m, n).
+    pub(in crate::mobility) future: Vec<f64>,
+    /// s_{t|0}, (D, n).
+    pub(in crate::mobility) score: Vec<f64>,
+}
+
+impl<'a> ConditionalOperator<'a> {
+    /// With the functions φ_m of the later state and φ_n of the earlier one, at the lags of `grid`.
+    pub fn new(
+        conditional: &'a dyn ConditionalScore,
+        future: &'a dyn Functions,
+        initial: &'a dyn Library,
+        grid: LagGrid,
+    ) -> Result<Self> {
+        let dim = conditional.dim();
+        if future.dim() != dim || initial.dim() != dim {
+            return Err(Error::input(format!(
+                "a conditional score of {dim} coordinates cannot serve functions of {} and {}",
+                future.dim(),
+                initial.dim()
+            )));
+        }
+        if grid.lags().contains(&0.0) {
+            return Err(Error::input(
+                "the conditional operator has no meaning at lag zero; leave it out of the lags",
+            ));
+        }
+        Ok(Self {
+            conditional,
+            future,
+            initial,
+            grid,
+            baseline: None,
+        })
+    }
+
+    /// The same operator with the control variate: b_m a polynomial of this degree in x_0, fitted at every lag.
+    pub fn with_baseline(
+        mut self,
+        ensemble: &Ensemble,
+        degree: usize,
+        statistics: &LaggedConfig,
+        control: &Control,
+    ) -> Result<Self> {
+        let (future, grid) = (self.future, &self.grid);
+        let fit = Baseline::fit(ensemble, future, grid, degree, statistics, control)?;
+        self.baseline = Some(fit);
+        Ok(self)
+    }
+
+    /// The lags.
+    pub fn grid(&self) -> &LagGrid {
+        &self.grid
+    }
+
+    /// φ_m.
+    pub fn future(&self) -> &'a dyn Functions {
+        self.future
+    }
+
+    /// φ_n.
+    pub fn initial(&self) -> &'a dyn Library {
+        self.initial
+    }
+
+    /// A\[M\] of each of these mobilities, from the pairs of `ensemble`, per block.
+    pub fn accumulate(
+        &self,
+        ensemble: &Ensemble,
+        mobilities: &[&dyn Mobility],
+        statistics: &LaggedConfig,
+        control: &Control,
+    ) -> Result<OperatorSums> {
+        let dim = self.conditional.dim();
+        if ensemble.dim() != dim || mobilities.iter().any(|m| m.dim() != dim) {
+            return Err(Error::input(format!(
+                "data and mobilities must have the {dim} coordinates of the conditional score"
+            )));
+        }
+        let shape = (
+            self.grid.len(),
+            mobilities.len(),
+            self.future.len(),
+            self.initial.len(),
+        );
+        let blocks = accumulate_pairs(
+            ensemble,
+            &self.grid,
+            statistics,
+            control,
+            || (vec![0.0; shape.0], Array4::zeros(shape)),
+            |(pairs, sums): &mut BlockSums, tile| {
+                pairs[tile.lag] += tile.times.len() as f64;
+                self.add(tile, mobilities, sums);
+            },
+        )?;
+        Ok(OperatorSums {
+            blocks: blocks.into_iter().map(|(_, sums)| sums).collect(),
+        })
+    }
+
+    /// The parts of the operator in a tile of pairs at lag number `lag`.
+    pub(in crate::mobility) fn values(&self, tile: &PairTile, out: &mut PairValues) {
+        let n = tile.times.len();
+        out.future.resize(self.future.len() * n, 0.0);
+        out.score.resize(self.conditional.dim() * n, 0.0);
+        self.future.values(&tile.future, &mut out.future);
+        if let Some(baseline) = &self.baseline {
+            baseline.subtract(tile.lag, &tile.initial, &mut out.future);
+        }
+        let (x0, xt, t) = (&tile.initial, &tile.future, &tile.times);
+        self.conditional
+            .conditional_score(x0, xt, t, &mut out.score);
+    }
+
+    fn add(&self, tile: &PairTile, mobilities: &[&dyn Mobility], sums: &mut Array4<f64>) {
+        let (dim, n) = (self.conditional.dim(), tile.times.len());
+        let mut values = PairValues::default();
+        self.values(tile, &mut values);
+        let count = self.initial.len();
+        let mut gradients = vec![0.0; count * dim * n];
+        self.initial.gradient_tile(&tile.initial, &mut gradients);
+        let mut tensors = vec![0.0; dim * dim * n];
+        // sᵀ M ∇φ_n, (n, pair).
+        let mut flows = Array2::zeros((count, n));
+        let future =
+            ArrayView2::from_shape((self.future.len(), n), &values.future).expect("(m, n)");
+        for (k, mobility) in mobilities.iter().enumerate() {
+            mobility.mobility(&tile.initial, &mut tensors);
+            flows.fill(0.0);
+            for (f, mut flow) in flows.rows_mut().into_iter().enumerate() {
+                for (entry, tensor) in tensors.chunks_exact(n).enumerate() {
+                    let (i, j) = (entry / dim, entry % dim);
+                    let gradient = &gradients[(f * dim + j) * n..][..n];
+                    let score = &values.score[i * n..][..n];
+                    let factors = score.iter().zip(tensor).zip(gradient);
+                    for (flow, ((s, m), g)) in flow.iter_mut().zip(factors) {
+                        *flow += s * m * g;
+                    }
+                }
+            }
+            let product = linalg::multiply(future, flows.t());
+            let mut sum = sums.slice_mut(ndarray::s![tile.lag, k, .., ..]);
+            sum -= &product;
+        }
+    }
+}
+
+/// A\[M\] of some mobilities, as sums over the pairs of every block.
+#[derive(Clone, Debug)]
+pub struct OperatorSums {
+    blocks: Vec<BlockSums>,
+}
+
+/// Pairs at every lag, and sums, (lag, mobility, m, n).
+type BlockSums = (Vec<f64>, Array4<f64>);
+
+impl OperatorSums {
+    /// The averages, (lag, mobility, m, n) flat, with the jackknife over blocks.
+    pub fn jackknife(&self) -> Result<Jackknife> {
+        let flat = |(pairs, sums): &BlockSums| pairs.iter().chain(sums).copied().collect();
+        let blocks: Vec<Vec<f64>> = self.blocks.iter().map(flat).collect();
+        let lags = self.blocks.first().map_or(0, |(pairs, _)| pairs.len());
+        Jackknife::of_sums(&blocks, |total| {
+            let (pairs, sums) = total.split_at(lags);
+            let size = sums.len() / lags.max(1);
+            let averages = sums.chunks_exact(size).zip(pairs);
+            averages
+                .flat_map(|(sums, pairs)| sums.iter().map(move |sum| sum / pairs))
+                .collect()
+        })
+    }
+}

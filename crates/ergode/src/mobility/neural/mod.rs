@@ -1,0 +1,246 @@
+//! The mobility by a network that is fitted to the residual of the constant one, as in the paper.
+
+mod bank;
+mod field;
+mod report;
+mod task;
+mod tensor;
+
+use std::path::Path;
+
+use ndarray::{Array2, ArrayView2, s};
+use serde::{Deserialize, Serialize};
+
+pub use field::NeuralMobility;
+pub use report::{NeuralMobilityFit, ResidualCurve};
+
+use self::bank::Source;
+use self::report::{Correction, Judge, summarise};
+use self::task::MobilityTask;
+use self::tensor::TensorMap;
+use super::Mobility;
+use super::conditional::{ConditionalOperator, ResidualConfig, ResidualTarget, estimate_residual};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::{LaggedConfig, Pool, STRETCHES, Subsample, held_out_stretches};
+use crate::nn::{AdamConfig, CpuEngine, Decay, Mlp, TrainConfig, train};
+use crate::score::{Layout, Score, Windows};
+
+/// What the residuals of a channel (m, n) are measured in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ChannelScale {
+    /// The rms over the lags of the target of the channel, its sampling error included: a channel that is zero
+    /// by symmetry counts no more than its noise allows. The paper's, but for that.
+    #[default]
+    Channel,
+    /// The rms over all channels and lags, the same for all.
+    Global,
+    /// The sampling error of the target of each channel at each lag.
+    SamplingError,
+}
+
+/// How a neural mobility is fitted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NeuralMobilityConfig {
+    /// Hidden widths of the network.
+    pub hidden: Vec<usize>,
+    /// One matrix for all coordinates, or the onsite block of every site of a lattice.
+    pub layout: Layout,
+    /// Which entries of the matrix, or of the block, there are, row by row; all if not given.
+    pub mask: Option<Vec<bool>>,
+    /// ε: D is at least this fraction of diag Φ.
+    pub floor: f64,
+    /// The derivative of the observed correlations.
+    pub residual: ResidualConfig,
+    /// Initial states that are drawn from the record once, each with a partner at every lag.
+    pub states: usize,
+    /// Initial states of a step.
+    pub batch: usize,
+    /// Lags of a step, drawn at random; all if not given. The network is evaluated once for all
+    /// lags, so that more lags cost little.
+    pub lags_per_step: Option<usize>,
+    /// Units of the residuals.
+    pub scale: ChannelScale,
+    /// p in the weights w_τ ∝ τ^−p of the lags.
+    pub lag_exponent: f64,
+    /// λ: weight of |⟨M⟩ − Φ|²/|Φ|², the mean over equations of the squared residuals having weight one.
+    pub mean_penalty: f64,
+    /// Fraction of the record that is held out, in whole stretches: pairs and targets.
+    pub held_out: f64,
+    /// Seed of draws and weights.
+    pub seed: u64,
+    /// Training.
+    pub train: TrainConfig,
+}
+
+impl Default for NeuralMobilityConfig {
+    fn default() -> Self {
+        let steps = 1500;
+        Self {
+            hidden: vec![128, 128],
+            layout: Layout::Whole,
+            mask: None,
+            floor: 1e-6,
+            residual: ResidualConfig::default(),
+            states: 131_072,
+            batch: 32_768,
+            lags_per_step: None,
+            scale: ChannelScale::default(),
+            lag_exponent: 0.25,
+            mean_penalty: 10.0,
+            held_out: 0.1,
+            seed: 0,
+            train: TrainConfig {
+                adam: AdamConfig {
+                    rate: 2e-3,
+                    weight_decay: 1e-6,
+                    decay: Decay::Cosine { steps, floor: 0.01 },
+                    ..AdamConfig::default()
+                },
+                average: 0.99,
+                ..TrainConfig::with_steps(steps)
+            },
+        }
+    }
+}
+
+/// Fit M_θ so that the conditional operator of δM = M_θ − Φ gives what Φ leaves of Ċ_obs
+/// (`eq:app_affine_2d_mobility_loss`).
+///
+/// Φ should be the constant mobility of the data, its symmetric part positive definite; on a lattice its
+/// onsite blocks are averaged over sites. A `checkpoint` file keeps the state of the training.
+pub fn fit_neural_mobility(
+    ensemble: &Ensemble,
+    operator: &ConditionalOperator,
+    stationary: &dyn Score,
+    phi: ArrayView2<f64>,
+    config: &NeuralMobilityConfig,
+    checkpoint: Option<&Path>,
+    control: &Control,
+) -> Result<NeuralMobilityFit> {
+    let lags = operator.grid().len();
+    let lags_per_step = config.lags_per_step.unwrap_or(lags);
+    if config.batch < 2 || lags_per_step == 0 || lags_per_step > lags {
+        return Err(Error::input(format!(
+            "a step needs at least two states and between 1 and {lags} lags"
+        )));
+    }
+    let standardiser = config.layout.standardiser(ensemble)?;
+    let windows = Windows::new(config.layout, &standardiser)?;
+    let block = site_average(phi, &windows)?;
+    let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
+    let mut widths = vec![windows.rows()];
+    widths.extend(&config.hidden);
+    widths.push(map.outputs());
+    let mut mobility = NeuralMobility {
+        mlp: Mlp::new(&widths, config.seed)?.with_zero_output(),
+        confinement: config.layout.confinement(ensemble, standardiser.clone())?,
+        windows: windows.clone(),
+        map: map.clone(),
+    };
+    let constant = mobility.constant();
+    let residual = &config.residual;
+    let statistics = LaggedConfig {
+        blocking: STRETCHES,
+        ..LaggedConfig::default()
+    };
+    let target = estimate_residual(
+        ensemble,
+        operator,
+        stationary,
+        constant.view(),
+        residual,
+        &statistics,
+        control,
+    )?;
+    let judge = Judge::new(operator, &target)?;
+    let (learned, held_out) = targets(&target, config.held_out)?;
+    let source = Source {
+        operator,
+        windows: &windows,
+        standardiser: &standardiser,
+        seed: config.seed,
+    };
+    let (training, testing) = Pool::split(ensemble, config.held_out)?;
+    let half = config.batch / 2;
+    let slices = (config.states / half).max(2) as u64;
+    let draw = |k: u64| source.slice(&training, half, k);
+    let task = MobilityTask {
+        map: &map,
+        training: (0..slices).map(draw).collect::<Result<_>>()?,
+        held_out: [
+            source.slice(&testing, half, slices)?,
+            source.slice(&testing, half, slices + 1)?,
+        ],
+        target: learned,
+        held_out_target: held_out,
+        weights: judge.weights(config.scale, config.lag_exponent),
+        mean_weight: config.mean_penalty / block.iter().map(|v| v * v).sum::<f64>(),
+        lags,
+        lags_per_step,
+        seed: config.seed,
+    };
+    let purpose = format!(
+        "mobility of data {:016x}: {} lags {:?}",
+        ensemble.fingerprint(),
+        serde_json::to_string(config).expect("a configuration is plain"),
+        operator.grid().lags()
+    );
+    let checkpoint = checkpoint.map(|path| (path, purpose.as_str()));
+    let engine = CpuEngine::default();
+    let start = mobility.mlp.clone();
+    let (mlp, training) = train(&task, start, &config.train, &engine, checkpoint, control)?;
+    mobility.mlp = mlp;
+    drop(task);
+    let statistics = LaggedConfig {
+        subsample: Subsample::Stride((ensemble.samples() / config.states).max(1)),
+        ..statistics
+    };
+    let correction: &dyn Mobility = &Correction(&mobility);
+    let fitted = operator.accumulate(ensemble, &[correction], &statistics, control)?;
+    let curves = judge.curves(&fitted.jackknife()?);
+    let grid = operator.grid();
+    let (mean_deviation, smallest_pivot) =
+        summarise(ensemble, grid, &mobility, &statistics, control)?;
+    Ok(NeuralMobilityFit {
+        mobility,
+        config: config.clone(),
+        training,
+        lags: grid.lags(),
+        curves,
+        mean_deviation,
+        smallest_pivot,
+    })
+}
+
+/// The mean of the onsite blocks of Φ: Φ itself where there is one site.
+fn site_average(phi: ArrayView2<f64>, windows: &Windows) -> Result<Array2<f64>> {
+    let (c, sites) = (windows.components, windows.sites);
+    if phi.dim() != (c * sites, c * sites) {
+        return Err(Error::input(format!(
+            "the constant mobility is {:?}, the data have {} coordinates",
+            phi.dim(),
+            c * sites
+        )));
+    }
+    let mut sum = Array2::zeros((c, c));
+    for site in 0..sites {
+        let at = site * c..(site + 1) * c;
+        sum += &phi.slice(s![at.clone(), at]);
+    }
+    Ok(sum / sites as f64)
+}
+
+/// Ċ_obs − A\[Φ\], (lag, m, n), in the stretches to learn from and in those held out.
+fn targets(target: &ResidualTarget, fraction: f64) -> Result<(Vec<f64>, Vec<f64>)> {
+    let held_out = held_out_stretches(target.sums().block_ids().len(), fraction)?;
+    let of = |kept: bool| {
+        let curves = target.curves(&target.sums().total_of(|k| held_out[k] == kept));
+        let (observed, constant) = curves.split_at(curves.len() / 2);
+        observed.iter().zip(constant).map(|(o, c)| o - c).collect()
+    };
+    Ok((of(false), of(true)))
+}
