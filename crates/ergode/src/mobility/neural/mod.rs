@@ -121,29 +121,9 @@ pub fn fit_neural_mobility(
     checkpoint: Option<&Path>,
     control: &Control,
 ) -> Result<NeuralMobilityFit> {
-    let lags = operator.grid().len();
-    let lags_per_step = config.lags_per_step.unwrap_or(lags);
-    if config.batch < 2 || lags_per_step == 0 || lags_per_step > lags {
-        return Err(Error::input(format!(
-            "a step needs at least two states and between 1 and {lags} lags"
-        )));
-    }
-    let standardiser = config.layout.standardiser(ensemble)?;
-    let windows = Windows::new(config.layout, &standardiser)?;
-    let block = site_average(phi, &windows)?;
-    let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
-    let mut widths = vec![windows.rows()];
-    widths.extend(&config.hidden);
-    widths.push(map.outputs());
-    let mut mobility = NeuralMobility {
-        mlp: Mlp::new(&widths, config.seed)?.with_zero_output(),
-        confinement: config.layout.confinement(ensemble, standardiser.clone())?,
-        windows: windows.clone(),
-        map: map.clone(),
-    };
-    let constant = mobility.constant();
-    let residual = &config.residual;
-    let statistics = LaggedConfig {
+    let mut mobility = start(ensemble, phi, config)?;
+    let phi = mobility.constant();
+    let mut statistics = LaggedConfig {
         blocking: STRETCHES,
         ..LaggedConfig::default()
     };
@@ -151,38 +131,13 @@ pub fn fit_neural_mobility(
         ensemble,
         operator,
         stationary,
-        constant.view(),
-        residual,
+        phi.view(),
+        &config.residual,
         &statistics,
         control,
     )?;
     let judge = Judge::new(operator, &target)?;
-    let (learned, held_out) = targets(&target, config.held_out)?;
-    let source = Source {
-        operator,
-        windows: &windows,
-        standardiser: &standardiser,
-        seed: config.seed,
-    };
-    let (training, testing) = Pool::split(ensemble, config.held_out)?;
-    let half = config.batch / 2;
-    let slices = (config.states / half).max(2) as u64;
-    let draw = |k: u64| source.slice(&training, half, k);
-    let task = MobilityTask {
-        map: &map,
-        training: (0..slices).map(draw).collect::<Result<_>>()?,
-        held_out: [
-            source.slice(&testing, half, slices)?,
-            source.slice(&testing, half, slices + 1)?,
-        ],
-        target: learned,
-        held_out_target: held_out,
-        weights: judge.weights(config.scale, config.lag_exponent),
-        mean_weight: config.mean_penalty / block.iter().map(|v| v * v).sum::<f64>(),
-        lags,
-        lags_per_step,
-        seed: config.seed,
-    };
+    let task = draw(ensemble, operator, &mobility, &target, &judge, config)?;
     let purpose = format!(
         "mobility of data {:016x}: {} lags {:?}",
         ensemble.fingerprint(),
@@ -190,15 +145,11 @@ pub fn fit_neural_mobility(
         operator.grid().lags()
     );
     let checkpoint = checkpoint.map(|path| (path, purpose.as_str()));
-    let engine = CpuEngine::default();
-    let start = mobility.mlp.clone();
-    let (mlp, training) = train(&task, start, &config.train, &engine, checkpoint, control)?;
-    mobility.mlp = mlp;
+    let (engine, first) = (CpuEngine::default(), mobility.mlp.clone());
+    let (mlp, training) = train(&task, first, &config.train, &engine, checkpoint, control)?;
     drop(task);
-    let statistics = LaggedConfig {
-        subsample: Subsample::Stride((ensemble.samples() / config.states).max(1)),
-        ..statistics
-    };
+    mobility.mlp = mlp;
+    statistics.subsample = Subsample::Stride((ensemble.samples() / config.states).max(1));
     let correction: &dyn Mobility = &Correction(&mobility);
     let fitted = operator.accumulate(ensemble, &[correction], &statistics, control)?;
     let curves = judge.curves(&fitted.jackknife()?);
@@ -213,6 +164,73 @@ pub fn fit_neural_mobility(
         curves,
         mean_deviation,
         smallest_pivot,
+    })
+}
+
+/// M = Φ, by a network whose last layer is zero.
+fn start(
+    ensemble: &Ensemble,
+    phi: ArrayView2<f64>,
+    config: &NeuralMobilityConfig,
+) -> Result<NeuralMobility> {
+    let standardiser = config.layout.standardiser(ensemble)?;
+    let windows = Windows::new(config.layout, &standardiser)?;
+    let block = site_average(phi, &windows)?;
+    let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
+    let mut widths = vec![windows.rows()];
+    widths.extend(&config.hidden);
+    widths.push(map.outputs());
+    Ok(NeuralMobility {
+        mlp: Mlp::new(&widths, config.seed)?.with_zero_output(),
+        confinement: config.layout.confinement(ensemble, standardiser)?,
+        windows,
+        map,
+    })
+}
+
+/// The loss, with all pairs drawn.
+fn draw(
+    ensemble: &Ensemble,
+    operator: &ConditionalOperator,
+    mobility: &NeuralMobility,
+    target: &ResidualTarget,
+    judge: &Judge,
+    config: &NeuralMobilityConfig,
+) -> Result<MobilityTask> {
+    let lags = operator.grid().len();
+    let lags_per_step = config.lags_per_step.unwrap_or(lags);
+    if config.batch < 2 || lags_per_step == 0 || lags_per_step > lags {
+        return Err(Error::input(format!(
+            "a step needs at least two states and between 1 and {lags} lags"
+        )));
+    }
+    let source = Source {
+        operator,
+        windows: &mobility.windows,
+        standardiser: mobility.confinement.standardiser(),
+        seed: config.seed,
+    };
+    let (training, testing) = Pool::split(ensemble, config.held_out)?;
+    let half = config.batch / 2;
+    let slices = (config.states / half).max(2) as u64;
+    let (learned, held_out) = targets(target, config.held_out)?;
+    let size: f64 = mobility.map.phi().iter().map(|v| v * v).sum();
+    Ok(MobilityTask {
+        training: (0..slices)
+            .map(|k| source.slice(&training, half, k))
+            .collect::<Result<_>>()?,
+        held_out: [
+            source.slice(&testing, half, slices)?,
+            source.slice(&testing, half, slices + 1)?,
+        ],
+        map: mobility.map.clone(),
+        target: learned,
+        held_out_target: held_out,
+        weights: judge.weights(config.scale, config.lag_exponent),
+        mean_weight: config.mean_penalty / size,
+        lags,
+        lags_per_step,
+        seed: config.seed,
     })
 }
 

@@ -11,8 +11,8 @@ use crate::simulate::{Purpose, Stream};
 /// A square of averages: with two independent sets of pairs a and b the product of their residuals r_a r_b
 /// has the expectation |E r|², and r_b ∇r_a + r_a ∇r_b the expectation of its gradient. The same pairs in
 /// both would add the variance of A\[δM\] to the loss. The states of the pairs are the anchors of the mean.
-pub(super) struct MobilityTask<'a> {
-    pub(super) map: &'a TensorMap,
+pub(super) struct MobilityTask {
+    pub(super) map: TensorMap,
     pub(super) training: Vec<Slice>,
     pub(super) held_out: [Slice; 2],
     /// What A\[δM\] should be, (lag, m, n), in the data to learn from and in those held out.
@@ -27,7 +27,7 @@ pub(super) struct MobilityTask<'a> {
     pub(super) seed: u64,
 }
 
-impl MobilityTask<'_> {
+impl MobilityTask {
     fn outputs(&self, engine: &dyn Engine, mlp: &Mlp, slice: &Slice) -> Vec<f32> {
         let mut y = vec![0.0; mlp.outputs() * slice.columns];
         let batch = Batch::new(slice.columns, &slice.x);
@@ -74,7 +74,7 @@ impl MobilityTask<'_> {
     }
 }
 
-impl Task for MobilityTask<'_> {
+impl Task for MobilityTask {
     fn gradient(
         &self,
         engine: &dyn Engine,
@@ -85,13 +85,13 @@ impl Task for MobilityTask<'_> {
         let (lags, a, b) = self.draw(batch);
         let slices = [&self.training[a], &self.training[b]];
         let y = slices.map(|slice| self.outputs(engine, mlp, slice));
-        let apply = |k: usize| slices[k].apply(self.map, &y[k], &lags);
+        let apply = |k: usize| slices[k].apply(&self.map, &y[k], &lags);
         let (first, second) = (apply(0), apply(1));
         let (loss, of_first) = self.loss(&lags, &self.target, &first, &second);
         let (_, of_second) = self.loss(&lags, &self.target, &second, &first);
         for (k, bar) in [of_first, of_second].iter().enumerate() {
             let slice = slices[k];
-            let y_bar = slice.pull_back(self.map, &y[k], &lags, bar);
+            let y_bar = slice.pull_back(&self.map, &y[k], &lags, bar);
             let copy = |tile: Tile| {
                 for (row, out) in tile.y_bar.chunks_exact_mut(tile.states).enumerate() {
                     let from = row * slice.columns + tile.first;
@@ -109,7 +109,7 @@ impl Task for MobilityTask<'_> {
         let lags: Vec<usize> = (0..self.lags).collect();
         let [a, b] = [0, 1].map(|k| {
             let slice = &self.held_out[k];
-            slice.apply(self.map, &self.outputs(engine, mlp, slice), &lags)
+            slice.apply(&self.map, &self.outputs(engine, mlp, slice), &lags)
         });
         Ok(self.loss(&lags, &self.held_out_target, &a, &b).0)
     }
@@ -126,7 +126,7 @@ mod tests {
     use crate::mobility::conditional::ConditionalOperator;
     use crate::mobility::neural::bank::Source;
     use crate::nn::CpuEngine;
-    use crate::observable::Monomials;
+    use crate::observable::{Functions, Monomials};
     use crate::score::{ConditionalScore, Layout, Windows};
     use crate::systems::{OrnsteinUhlenbeck, System, generate};
 
@@ -173,9 +173,10 @@ mod tests {
         let slice = |k: u64| source.slice(&pool, 700, k).unwrap();
         let phi = array![[1.0, 0.4], [-0.2, 0.8]];
         let map = TensorMap::new(phi.view(), None, 1e-6).unwrap();
-        let equations = 3 * future_len(&operator);
+        let equations = 3 * future.len() * initial.len();
+        let mlp = Mlp::new(&[2, 16, map.outputs()], 3).unwrap();
         let task = MobilityTask {
-            map: &map,
+            map,
             training: vec![slice(0), slice(1)],
             held_out: [slice(2), slice(3)],
             target: (0..equations).map(|k| 0.1 * (k as f64).sin()).collect(),
@@ -187,7 +188,6 @@ mod tests {
             seed: 5,
         };
         let engine = CpuEngine::default();
-        let mlp = Mlp::new(&[2, 16, map.outputs()], 3).unwrap();
         let mut gradient = vec![0.0; mlp.parameters().len()];
         let loss = |mlp: &Mlp| {
             let mut unused = vec![0.0; mlp.parameters().len()];
@@ -215,9 +215,5 @@ mod tests {
             // The twin: half of the product rule.
             assert!((0.5 * exact - difference).abs() > tolerance);
         }
-    }
-
-    fn future_len(operator: &ConditionalOperator) -> usize {
-        operator.future().len() * operator.initial().len()
     }
 }
