@@ -76,12 +76,12 @@ pub use lagged::{
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
 pub use mobility::{
-    ChannelScale, ConditionalOperator, ConstantMobility, Equations, Expectations, LadderConfig,
-    LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility,
-    NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PhiMethod, PolynomialConfig,
-    PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair, ResidualConfig,
-    ResidualCurve, ResidualTarget, RidgeTrial, Rung, Semigroup, SemigroupConfig, Structure,
-    StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig,
+    ChannelScale, Conditional, ConditionalOperator, ConstantMobility, Equations, Expectations,
+    LadderConfig, LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments,
+    NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PhiMethod,
+    PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair,
+    ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, Semigroup, SemigroupConfig,
+    Structure, StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig,
     accumulate_polynomials, doubling_lags, estimate_constant_mobility, estimate_residual,
     estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
     fit_neural_mobility, refine_positive, site_blocks,

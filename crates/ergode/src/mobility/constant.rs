@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView1, s};
 use serde::{Deserialize, Serialize};
 
+use super::Mobility;
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, Jackknife, LaggedSums, LocalPolynomial, PairSums};
 use crate::linalg;
@@ -94,6 +95,25 @@ impl ConstantMobility {
             self.value += &change;
         }
         Ok(self)
+    }
+}
+
+/// A matrix as a mobility that is the same everywhere.
+impl Mobility for Array2<f64> {
+    fn dim(&self) -> usize {
+        self.nrows()
+    }
+    fn mobility(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.nrows();
+        for (row, value) in out.chunks_exact_mut(n.max(1)).zip(self) {
+            row.fill(*value);
+        }
+    }
+    fn div_mobility(&self, _x: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
+    }
+    fn div_transpose(&self, _x: &[f64], out: &mut [f64]) {
+        out.fill(0.0);
     }
 }
 

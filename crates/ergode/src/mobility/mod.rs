@@ -20,7 +20,8 @@ mod weak;
 
 pub use basis::TensorBasis;
 pub use conditional::{
-    ConditionalOperator, OperatorSums, ResidualConfig, ResidualTarget, estimate_residual,
+    Conditional, ConditionalOperator, OperatorSums, ResidualConfig, ResidualTarget,
+    estimate_residual,
 };
 pub use constant::{
     ConstantMobility, PhiMethod, Repair, SymmetryClass, estimate_constant_mobility,

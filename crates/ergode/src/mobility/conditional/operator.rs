@@ -188,6 +188,11 @@ pub struct OperatorSums {
 type BlockSums = (Vec<f64>, Array4<f64>);
 
 impl OperatorSums {
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// The averages, (lag, mobility, m, n) flat, with the jackknife over blocks.
     pub fn jackknife(&self) -> Result<Jackknife> {
         let flat = |(pairs, sums): &BlockSums| pairs.iter().chain(sums).copied().collect();
@@ -201,5 +206,19 @@ impl OperatorSums {
                 .flat_map(|(sums, pairs)| sums.iter().map(move |sum| sum / pairs))
                 .collect()
         })
+    }
+
+    /// The averages over the chosen blocks, (lag, mobility, m, n).
+    pub(super) fn average_of(&self, blocks: &[usize]) -> Array4<f64> {
+        let mut total = Array4::zeros(self.blocks[0].1.dim());
+        let mut pairs = vec![0.0; self.blocks[0].0.len()];
+        for (counts, sums) in blocks.iter().map(|k| &self.blocks[*k]) {
+            total += sums;
+            pairs.iter_mut().zip(counts).for_each(|(p, c)| *p += c);
+        }
+        for (mut lag, pairs) in total.outer_iter_mut().zip(pairs) {
+            lag /= pairs;
+        }
+        total
     }
 }

@@ -39,6 +39,7 @@ impl Default for ResidualConfig {
 /// the true score, and what an estimated one leaves of it is not let in. Φ is held fixed.
 #[derive(Clone, Debug)]
 pub struct ResidualTarget {
+    phi: Array2<f64>,
     sums: LaggedSums,
     /// Ċ from C, (lag of the operator, lag of the statistics).
     slopes: Array2<f64>,
@@ -81,6 +82,7 @@ pub fn estimate_residual(
     };
     let targets: Vec<f64> = places.iter().map(|place| lags[*place]).collect();
     Ok(ResidualTarget {
+        phi: phi.to_owned(),
         slopes: polynomial.matrix(&lags, &targets)?,
         sums,
         places,
@@ -130,6 +132,11 @@ impl ResidualTarget {
         }
         observed.extend(constant);
         observed
+    }
+
+    /// Φ.
+    pub fn constant_mobility(&self) -> Array2<f64> {
+        self.phi.clone()
     }
 
     /// The statistics, with which part of the data is chosen.

@@ -86,7 +86,7 @@ impl Default for NeuralMobilityConfig {
             floor: 1e-6,
             residual: ResidualConfig::default(),
             states: 131_072,
-            batch: 32_768,
+            batch: 8192,
             lags_per_step: None,
             scale: ChannelScale::default(),
             lag_exponent: 0.25,

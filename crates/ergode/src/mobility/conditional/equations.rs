@@ -1,0 +1,133 @@
+//! The paper's equations for a mobility in a linear span.
+
+use std::sync::Arc;
+
+use ndarray::{Array1, Array2, ArrayView1, Axis};
+
+use super::operator::{ConditionalOperator, OperatorSums};
+use super::residual::ResidualTarget;
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::{LaggedConfig, Subsample};
+use crate::mobility::Mobility;
+use crate::mobility::basis::TensorBasis;
+use crate::mobility::equations::{Equations, choose};
+use crate::mobility::linear::LinearMobility;
+use crate::mobility::moments::{Moments, PolynomialSums};
+
+/// Equations Σ_k c_k A\[T_k\] = Ċ_obs − A\[Φ\] + A_c\[Φ\] at every lag and channel, A_c being the conditional
+/// operator and A\[Φ\] that of the stationary score (`eq:deltaM_residual_constraint`): linear in the
+/// coefficients of M, and without any derivative of the tensor fields.
+///
+/// The scores are held fixed in all blocks.
+#[derive(Clone, Debug)]
+pub struct Conditional {
+    plan: Arc<Plan>,
+    blocks: Vec<usize>,
+    moments: Moments,
+    observed: Array1<f64>,
+    /// (equation, coefficient)
+    design: Array2<f64>,
+}
+
+#[derive(Debug)]
+struct Plan {
+    basis: TensorBasis,
+    target: ResidualTarget,
+    /// The fields of the basis, then Φ.
+    operators: OperatorSums,
+    moments: Arc<PolynomialSums>,
+}
+
+impl Conditional {
+    /// The equations of an operator and its target, with the moments of the same data. The target must have
+    /// been collected with the blocks of the moments; `subsample` chooses the pairs of the operator.
+    pub fn new(
+        ensemble: &Ensemble,
+        operator: &ConditionalOperator,
+        target: ResidualTarget,
+        moments: &Arc<PolynomialSums>,
+        basis: &TensorBasis,
+        subsample: Subsample,
+        control: &Control,
+    ) -> Result<Self> {
+        let statistics = LaggedConfig {
+            subsample,
+            ..moments.config().statistics
+        };
+        let constant = target.constant_mobility();
+        let mut fields = Vec::new();
+        for k in 0..basis.len() {
+            let mut unit = Array1::zeros(basis.len());
+            unit[k] = 1.0;
+            fields.push(LinearMobility::new(basis.clone(), unit)?);
+        }
+        let mut mobilities: Vec<&dyn Mobility> = fields.iter().map(|f| f as _).collect();
+        mobilities.push(&constant);
+        let operators = operator.accumulate(ensemble, &mobilities, &statistics, control)?;
+        let count = moments.blocks();
+        if target.sums().block_ids().len() != count || operators.blocks() != count {
+            return Err(Error::input(format!(
+                "the moments have {count} blocks, the derivatives {}; collect both with the same blocking",
+                target.sums().block_ids().len()
+            )));
+        }
+        let plan = Plan {
+            basis: basis.clone(),
+            target,
+            operators,
+            moments: moments.clone(),
+        };
+        Ok(Self::assemble(Arc::new(plan), (0..count).collect()))
+    }
+
+    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>) -> Self {
+        let fields = plan.basis.len();
+        let keep = |k: usize| blocks.binary_search(&k).is_ok();
+        let curves = plan.target.curves(&plan.target.sums().total_of(keep));
+        let (derivatives, constant) = curves.split_at(curves.len() / 2);
+        let operators = plan.operators.average_of(&blocks);
+        let column = |k: usize| operators.index_axis(Axis(1), k);
+        let of_phi = column(fields);
+        let sides = derivatives.iter().zip(constant).zip(of_phi);
+        let observed = sides.map(|((derivative, a), own)| derivative - a + own);
+        let observed: Array1<f64> = observed.collect();
+        let mut design = Array2::zeros((observed.len(), fields));
+        for (k, mut out) in design.columns_mut().into_iter().enumerate() {
+            out.iter_mut().zip(column(k)).for_each(|(out, a)| *out = *a);
+        }
+        Self {
+            moments: plan.moments.expectations(&blocks).moments,
+            observed,
+            design,
+            plan,
+            blocks,
+        }
+    }
+}
+
+impl Equations for Conditional {
+    fn basis(&self) -> &TensorBasis {
+        &self.plan.basis
+    }
+    fn moments(&self) -> &Moments {
+        &self.moments
+    }
+    fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+    fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
+        let blocks = choose(&self.blocks, keep);
+        Ok(Box::new(Self::assemble(self.plan.clone(), blocks)))
+    }
+    fn observed(&self) -> ArrayView1<'_, f64> {
+        self.observed.view()
+    }
+    fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
+        Ok(self.design.dot(&coefficients))
+    }
+    fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
+        Ok((self.design.dot(&coefficients), self.design.clone()))
+    }
+}
