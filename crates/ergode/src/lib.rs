@@ -18,6 +18,8 @@
 //! | M(x) = Σ_k c_k T_k(x) | mobility in a linear span | [`Mobility`], [`TensorBasis`], [`LinearMobility`] |
 //! | exp(l t), l_ab = −⟨∇ψ_a M ∇ψ_bᵀ⟩ | equations by the semigroup | [`Semigroup`] |
 //! | ⟨φ_m(x_t) B_n(x_0)⟩ | equations by the stationary operator | [`Weak`] |
+//! | A\[M\] = −⟨φ_m(x_t) s_{t\|0}ᵀ M ∇φ_n⟩ | conditional operator, and equations by it | [`ConditionalOperator`], [`Conditional`] |
+//! | M_θ(x) | mobility by a network | [`NeuralMobility`], [`fit_neural_mobility`] |
 //! | c, its errors, what is identifiable | the one solver | [`Equations`], [`fit_mobility`], [`MobilityFit`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
