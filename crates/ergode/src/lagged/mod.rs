@@ -18,5 +18,5 @@ pub use integral::{IntegralRule, relaxation_rates};
 pub use jackknife::Jackknife;
 pub(crate) use jackknife::{deviations, paired};
 pub(crate) use pool::{Pool, STRETCHES, held_out_stretches};
-pub use sums::{Jackknife, LaggedSums, PairSums};
+pub use sums::{LaggedSums, PairSums};
 pub(crate) use tiles::{PairTile, accumulate_pairs};
