@@ -80,13 +80,13 @@ pub use lagged::{
 pub use mobility::{
     ChannelScale, Conditional, ConditionalOperator, ConstantMobility, Equations, Expectations,
     LadderConfig, LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments,
-    NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PhiMethod,
-    PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair,
-    ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, Semigroup, SemigroupConfig,
-    Structure, StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig,
-    accumulate_polynomials, doubling_lags, estimate_constant_mobility, estimate_residual,
-    estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
-    fit_neural_mobility, refine_positive, site_blocks,
+    NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit,
+    PhiMethod, PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit,
+    Repair, ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, Semigroup,
+    SemigroupConfig, Structure, StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak,
+    WeakConfig, accumulate_polynomials, doubling_lags, estimate_constant_mobility,
+    estimate_residual, estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
+    fit_neural_mobility, fit_paper_mobility, refine_positive, site_blocks,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

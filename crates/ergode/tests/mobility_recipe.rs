@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ergode::{
     Affine2d, Affine2dReference, BurnIn, Control, Mobility, MobilityConfig, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
-    SemigroupConfig, Standardiser, TensorBasis, accumulate_polynomials, doubling_lags,
-    fit_mobility, fit_mobility_recipe, refine_positive,
+    OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
+    SemigroupConfig, Standardiser, TensorBasis, TrainConfig, accumulate_polynomials, doubling_lags,
+    fit_mobility, fit_mobility_recipe, fit_paper_mobility, refine_positive,
 };
 
 use ndarray::array;
@@ -134,4 +134,50 @@ fn what_a_recipe_cannot_do_is_said() {
     let short = short.burn_in(BurnIn::Time(199.0)).unwrap();
     let error = fit_mobility_recipe(&short, &RecipeConfig::default(), &Control::new());
     assert!(error.unwrap_err().is_bad_input());
+}
+
+/// The paper's recipe end to end, small: on a process with a constant mobility the network stays near
+/// it, and a second call takes the trained networks from the folder.
+#[test]
+fn the_papers_recipe_runs_and_resumes() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let data = sample(&system, 400.0, 0.05, 32, 3);
+    let mut config = PaperConfig {
+        lags: vec![0.1, 0.2, 0.4, 0.8],
+        short_lags: vec![0.0, 0.05, 0.1, 0.15],
+        ..PaperConfig::default()
+    };
+    for (hidden, train) in [
+        (&mut config.stationary.hidden, &mut config.stationary.train),
+        (
+            &mut config.conditional.hidden,
+            &mut config.conditional.train,
+        ),
+        (&mut config.mobility.hidden, &mut config.mobility.train),
+    ] {
+        *hidden = vec![32, 32];
+        *train = TrainConfig::with_steps(300);
+    }
+    config.mobility.states = 16_384;
+    config.mobility.batch = 2048;
+    let folder = tempfile::tempdir().unwrap();
+    let run = || fit_paper_mobility(&data, &config, Some(folder.path()), &Control::new()).unwrap();
+    let first = run();
+    assert_eq!(first.fit.curves.len(), 18);
+    let (x, mut m, mut again) = ([0.2, -0.1], [0.0; 4], [0.0; 4]);
+    first.fit.mobility.mobility(&x, &mut m);
+    let exact = system.mobility_matrix();
+    let off: f64 = m
+        .iter()
+        .zip(exact.iter())
+        .map(|(m, e)| (m - e).powi(2))
+        .sum();
+    let size: f64 = exact.iter().map(|e| e * e).sum();
+    println!("paper's recipe on OU: M off by {:.3}", (off / size).sqrt());
+    assert!((off / size).sqrt() < 0.2);
+    run().fit.mobility.mobility(&x, &mut again);
+    assert_eq!(m, again);
+    config.lags.clear();
+    let refused = fit_paper_mobility(&data, &config, None, &Control::new());
+    assert!(refused.unwrap_err().is_bad_input());
 }

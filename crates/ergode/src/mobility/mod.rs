@@ -10,6 +10,7 @@ mod linear;
 mod moments;
 mod neural;
 mod operators;
+mod paper;
 mod positive;
 mod propagator;
 mod recipe;
@@ -37,6 +38,7 @@ pub use neural::{
     ChannelScale, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, ResidualCurve,
     fit_neural_mobility,
 };
+pub use paper::{PaperConfig, PaperFit, fit_paper_mobility};
 pub use positive::{Positivity, refine_positive};
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, RidgeTrial};

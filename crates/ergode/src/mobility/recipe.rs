@@ -20,7 +20,8 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{LaggedConfig, Subsample};
 
-/// Which equations determine a polynomial mobility.
+/// Which equations determine a polynomial mobility; the paper's recipe, whose mobility is a network, is
+/// [`fit_paper_mobility`](super::fit_paper_mobility).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recipe {

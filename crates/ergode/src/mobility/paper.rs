@@ -1,0 +1,138 @@
+//! The paper's recipe as one call: scores by denoising, conditional operator, neural mobility.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::conditional::ConditionalOperator;
+use super::constant::{ConstantMobility, PhiMethod, SymmetryClass, estimate_constant_mobility};
+use super::neural::{NeuralMobilityConfig, NeuralMobilityFit, fit_neural_mobility};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use crate::observable::Monomials;
+use crate::score::{
+    ConditionalConfig, DenoisingConfig, NeuralConditionalScore, NeuralScore, fit_conditional_score,
+    fit_denoising_score,
+};
+
+/// The parts of the paper's recipe, with its settings for the two-dimensional benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PaperConfig {
+    /// The stationary score.
+    pub stationary: DenoisingConfig,
+    /// The conditional score.
+    pub conditional: ConditionalConfig,
+    /// The mobility.
+    pub mobility: NeuralMobilityConfig,
+    /// Lags, positive and increasing, multiples of the sampling interval.
+    pub lags: Vec<f64>,
+    /// Lags, from zero, of the one-sided derivative that gives Φ.
+    pub short_lags: Vec<f64>,
+    /// Degree of the monomials φ_m at the later time.
+    pub future_degree: usize,
+    /// Degree of the monomials φ_n at the earlier time.
+    pub initial_degree: usize,
+    /// Degree of the control variate in x_0; the paper has none.
+    pub baseline_degree: Option<usize>,
+}
+
+impl Default for PaperConfig {
+    fn default() -> Self {
+        Self {
+            stationary: DenoisingConfig {
+                extrapolate: false,
+                ..DenoisingConfig::default()
+            },
+            conditional: ConditionalConfig {
+                rescale: false,
+                ..ConditionalConfig::default()
+            },
+            mobility: NeuralMobilityConfig {
+                lags_per_step: Some(4),
+                ..NeuralMobilityConfig::default()
+            },
+            lags: Vec::new(),
+            short_lags: Vec::new(),
+            future_degree: 3,
+            initial_degree: 1,
+            baseline_degree: None,
+        }
+    }
+}
+
+/// What the paper's recipe gives.
+#[derive(Debug)]
+pub struct PaperFit {
+    /// The stationary score.
+    pub stationary: NeuralScore,
+    /// The conditional score.
+    pub conditional: NeuralConditionalScore,
+    /// Φ.
+    pub constant: ConstantMobility,
+    /// The mobility, with the residual-operator curves.
+    pub fit: NeuralMobilityFit,
+}
+
+/// Fit a mobility as the paper does: scores by denoising, Φ from the one-sided derivative at lag zero,
+/// and a network for what Φ leaves of the derivatives of the correlations.
+///
+/// In a `folder` the trainings keep their state, so that an interrupted fit goes on where it stopped.
+pub fn fit_paper_mobility(
+    ensemble: &Ensemble,
+    config: &PaperConfig,
+    folder: Option<&Path>,
+    control: &Control,
+) -> Result<PaperFit> {
+    if config.lags.is_empty() || config.short_lags.len() < 3 {
+        return Err(Error::input(
+            "the paper's recipe needs its lags, and at least three short lags from zero on for the \
+             constant mobility",
+        ));
+    }
+    let names = ensemble.names();
+    let coordinates = Monomials::coordinates(names)?;
+    let near = LagGrid::for_ensemble(ensemble, &config.short_lags)?;
+    let every = LaggedConfig::default();
+    let sums = accumulate_lagged(ensemble, &coordinates, &coordinates, &near, &every, control)?;
+    let constant = estimate_constant_mobility(&sums, &PhiMethod::Quadratic, SymmetryClass::None)?;
+
+    let kept = |name: &str| folder.map(|folder| folder.join(name));
+    let path = kept("stationary.json");
+    let stationary = fit_denoising_score(ensemble, &config.stationary, path.as_deref(), control)?;
+    let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    let path = kept("conditional.json");
+    let (network, path) = (&config.conditional, path.as_deref());
+    let conditional = fit_conditional_score(ensemble, &stationary, &grid, network, path, control)?;
+    if control.stopped() {
+        return Err(Error::interrupted());
+    }
+    let future = Monomials::new(names, 1..=config.future_degree)?;
+    let initial = Monomials::new(names, 1..=config.initial_degree)?;
+    let mut operator = ConditionalOperator::new(&conditional, &future, &initial, grid)?;
+    if let Some(degree) = config.baseline_degree {
+        let sparse = LaggedConfig {
+            subsample: Subsample::Stride(10),
+            ..LaggedConfig::default()
+        };
+        operator = operator.with_baseline(ensemble, degree, &sparse, control)?;
+    }
+    let path = kept("mobility.json");
+    let fit = fit_neural_mobility(
+        ensemble,
+        &operator,
+        &stationary,
+        constant.value.view(),
+        &config.mobility,
+        path.as_deref(),
+        control,
+    )?;
+    Ok(PaperFit {
+        stationary,
+        conditional,
+        constant,
+        fit,
+    })
+}
