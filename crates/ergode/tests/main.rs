@@ -5,6 +5,7 @@ mod data;
 mod data_support;
 mod lagged;
 mod mobility;
+mod mobility_cir;
 mod mobility_neural;
 mod mobility_recipe;
 mod mobility_semigroup;

@@ -255,7 +255,7 @@ fn polynomial_sums(
     Arc::new(accumulate_polynomials(data, standardiser, &config, &Control::new()).unwrap())
 }
 
-fn fit_semigroup(
+pub(crate) fn fit_semigroup(
     data: &Ensemble,
     standardiser: &Standardiser,
     space: &SemigroupConfig,

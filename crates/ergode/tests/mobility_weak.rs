@@ -14,7 +14,7 @@ use crate::mobility::rotating;
 use crate::mobility_semigroup::{check_coverage, diffusion_z, identity, largest, names};
 use crate::support::{Z_BOUND, sample};
 
-fn weak_sums(
+pub(crate) fn weak_sums(
     data: &Ensemble,
     standardiser: &Standardiser,
     config: &WeakConfig,

@@ -28,7 +28,7 @@ fn fit(data: &Ensemble, degrees: &[usize], stride: usize) -> ClosedFormScore {
 }
 
 /// A fit in the given span, in raw coordinates.
-fn span(
+pub(crate) fn span(
     data: &Ensemble,
     fields: impl VectorFields + 'static,
     objective: ScoreObjective,
