@@ -31,6 +31,11 @@ const BENCHES: &[Bench] = &[
         run: lagged,
     },
     Bench {
+        name: "mobility",
+        about: "errors of the mobility against the sampling interval, beside Kramers-Moyal regression",
+        run: mobility,
+    },
+    Bench {
         name: "nn",
         about: "training steps of small networks on one core, beside PyTorch and the peak of a core",
         run: nn,
@@ -95,6 +100,55 @@ fn lagged(workspace: &Workspace) -> Result<Report, String> {
     );
     json["cpu"] = json!(cpu);
     json["peer"] = json!("large double-precision matrix products by faer");
+    Ok(Report { json, text })
+}
+
+/// The mobility of the paper's affine data set at several sampling intervals.
+fn mobility(workspace: &Workspace) -> Result<Report, String> {
+    build_rust_bench(workspace, "mobility")?;
+    mobility_report(rust_bench(workspace, "mobility")?, &cpu_model())
+}
+
+/// One table per sampling interval, and the error of the best Kramers-Moyal variant as a multiple of
+/// that of the semigroup.
+fn mobility_report(mut json: Value, cpu: &str) -> Result<Report, String> {
+    let figures = json["figures"].as_array().cloned().unwrap_or_default();
+    let mut text = format!("Mobility of the affine data set, {cpu}: relative errors of D and R\n");
+    let mut ratios = Vec::new();
+    for tied in figures.chunk_by(|a, b| a["interval"] == b["interval"]) {
+        let interval = &tied[0]["interval"];
+        let _ = writeln!(text, "\nsampling interval {interval}");
+        let (mut ours, mut peer) = (f64::NAN, f64::INFINITY);
+        for row in tied {
+            let method = row["method"].as_str().unwrap_or("unnamed");
+            let get = |key: &str| {
+                let value = row[key].as_f64();
+                value.ok_or_else(|| format!("no figure `{key}` of {method} in the results: {row}"))
+            };
+            let (d, seconds) = (get("D_rel_l2")?, get("seconds")?);
+            if method == "semigroup" {
+                ours = d;
+            } else if method.starts_with("Kramers-Moyal") {
+                peer = peer.min(d);
+            }
+            let r = get("R_rel_l2").map_or("     -  ".into(), |r| format!("{:6.2} %", 100.0 * r));
+            let d = 100.0 * d;
+            let _ = writeln!(
+                text,
+                "  {method:<30}  D {d:>6.2} %  R {r}  {seconds:>6.2} s"
+            );
+        }
+        let ratio = peer / ours;
+        let _ = writeln!(text, "  best Kramers-Moyal over semigroup, D: {ratio:.1}x");
+        ratios.push(json!({"interval": interval, "D_best_peer_over_semigroup": ratio}));
+    }
+    if ratios.is_empty() {
+        return Err(format!("no `figures` in the results: {json}"));
+    }
+    json["ratios"] = json!(ratios);
+    json["cpu"] = json!(cpu);
+    json["peer"] =
+        json!("Kramers-Moyal regression on polynomials: plain, drift-corrected, extrapolated");
     Ok(Report { json, text })
 }
 
@@ -355,6 +409,34 @@ mod tests {
     }
 
     #[test]
+    fn the_mobility_is_compared_with_the_best_peer_at_each_interval() {
+        let row = |method: &str, interval: f64, d: f64, r: Value| json!({"method": method, "interval": interval, "D_rel_l2": d, "R_rel_l2": r, "seconds": 2.0});
+        let figures = json!({"figures": [
+            row("semigroup", 0.1, 0.01, json!(0.04)),
+            row("Kramers-Moyal", 0.1, 0.16, Value::Null),
+            row("Kramers-Moyal, drift-corrected", 0.1, 0.08, Value::Null),
+            row("semigroup", 0.2, 0.02, json!(0.04)),
+            row("Kramers-Moyal", 0.2, 0.3, Value::Null),
+        ]});
+        let report = mobility_report(figures, "Some CPU").unwrap();
+        let ratio = |k: usize| report.json["ratios"][k]["D_best_peer_over_semigroup"].as_f64();
+        assert_eq!((ratio(0), ratio(1)), (Some(8.0), Some(15.0)));
+        for part in [
+            "Some CPU",
+            "interval 0.2",
+            "D  16.00 %",
+            "R   4.00 %",
+            "15.0x",
+        ] {
+            assert!(report.text.contains(part), "{part}: {}", report.text);
+        }
+        let missing = json!({"figures": [{"method": "semigroup", "interval": 0.1}]});
+        let message = mobility_report(missing, "Some CPU").err().unwrap();
+        assert!(message.contains("`D_rel_l2` of semigroup"), "{message}");
+        assert!(mobility_report(json!({}), "Some CPU").is_err());
+    }
+
+    #[test]
     fn a_missing_figure_is_named() {
         let message = simulate_report(rust_figures(), json!({}), "Some CPU").err();
         let message = message.unwrap();
@@ -374,7 +456,7 @@ mod tests {
         let message = parse(&["speed"]).err().unwrap();
         assert_eq!(
             message,
-            "no benchmark `speed`; there are: lagged, nn, simulate"
+            "no benchmark `speed`; there are: lagged, mobility, nn, simulate"
         );
         assert!(parse(&["simulate", "--json"]).is_ok_and(|(_, as_json)| as_json));
         assert!(parse(&["simulate"]).is_ok_and(|(_, as_json)| !as_json));
