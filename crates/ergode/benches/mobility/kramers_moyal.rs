@@ -23,7 +23,7 @@ pub(crate) enum Variant {
     /// (Δ − F δ)(Δ − F δ)ᵀ / 2δ with the drift F from a regression of Δ/δ: the second-order drift
     /// correction.
     DriftCorrected,
-    /// Twice the drift-corrected estimate at δ less that at 2δ, which removes the bias of order δ.
+    /// Twice the plain estimate at δ less that at 2δ, which removes the bias of order δ.
     Extrapolated,
 }
 
@@ -120,12 +120,14 @@ fn monomials(degree: usize) -> Vec<[u32; 2]> {
 pub(crate) fn fit(data: &Ensemble, variant: Variant) -> Result<LinearMobility> {
     let standardiser = Standardiser::from_ensemble(data)?;
     let interval = data.sampling_interval().expect("evenly sampled");
-    let initial_degree = 2 * DRIFT + DIFFUSION;
+    let corrected = variant == Variant::DriftCorrected;
+    let initial_degree = DIFFUSION + if corrected { 2 * DRIFT } else { 2 };
+    let lags = 1 + usize::from(variant == Variant::Extrapolated);
     let config = PolynomialConfig {
         future_degree: 2,
         initial_degree,
         moment_degree: 0,
-        lags: vec![0.0, interval, 2.0 * interval],
+        lags: (0..=lags).map(|lag| lag as f64 * interval).collect(),
         ..PolynomialConfig::default()
     };
     let sums = accumulate_polynomials(data, &standardiser, &config, &Control::new())?;
@@ -144,9 +146,9 @@ pub(crate) fn fit(data: &Ensemble, variant: Variant) -> Result<LinearMobility> {
         .to_vec();
     let mut found: HashMap<String, f64> = HashMap::new();
     for (i, j) in [(0, 0), (0, 1), (1, 1)] {
-        let mut terms = at(1).diffusion(i, j, variant != Variant::Plain);
+        let mut terms = at(1).diffusion(i, j, corrected);
         if variant == Variant::Extrapolated {
-            for (one, two) in terms.iter_mut().zip(at(2).diffusion(i, j, true)) {
+            for (one, two) in terms.iter_mut().zip(at(2).diffusion(i, j, corrected)) {
                 one.1 = 2.0 * one.1 - two.1;
             }
         }
