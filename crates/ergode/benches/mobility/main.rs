@@ -43,7 +43,7 @@ impl Form {
             Form::Weak(weak) => PolynomialConfig {
                 initial_degree: weak.initial_degree(degree),
                 moment_degree: weak.moment_degree(degree),
-                lags: (0..=(WEAK_HORIZON / interval).round() as usize)
+                lags: (0..=(WEAK_HORIZON / interval + 1e-9) as usize)
                     .map(|k| interval * k as f64)
                     .collect(),
                 ..PolynomialConfig::default()

@@ -40,7 +40,7 @@ impl Marker {
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 470.0;
 const INTERVALS: (f64, f64) = (0.008, 1.7);
-const ERRORS: (f64, f64) = (0.002, 1.0);
+const ERRORS: (f64, f64) = (0.001, 1.0);
 
 /// A pair of logarithmic axes on the page.
 struct Panel {
@@ -94,7 +94,7 @@ impl Panel {
         let text = |x: f64, y: f64, anchor: &str, text: &str| {
             format!("<text x='{x:.1}' y='{y:.1}' text-anchor='{anchor}'>{text}</text>\n")
         };
-        for error in [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0] {
+        for error in [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0] {
             let y = self.y(error);
             *out += &line(left, y, right, y, "stroke='#e3e3e3'");
             *out += &text(left - 7.0, y + 4.0, "end", &format!("{} %", 100.0 * error));
