@@ -142,10 +142,10 @@ impl Figure {
     }
 
     fn json(&self) -> String {
-        let or_null = |value: Option<f64>| value.map_or("null".into(), |v| format!("{v:.5}"));
+        let or_null = |value: Option<f64>| value.map_or("null".into(), |v| format!("{v:.7}"));
         let chi2 = self.fit.as_ref().map(|fit| fit.chi2_per_equation);
         format!(
-            "{{\"method\":\"{}\",\"interval\":{},\"D_rel_l2\":{:.5},\"R_rel_l2\":{},\
+            "{{\"method\":\"{}\",\"interval\":{},\"D_rel_l2\":{:.7},\"R_rel_l2\":{},\
              \"chi2_per_equation\":{},\"psd_violation\":{:.2e},\"seconds\":{:.3}}}",
             self.method,
             self.interval,
