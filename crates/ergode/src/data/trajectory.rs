@@ -255,6 +255,19 @@ impl Trajectory {
         each!(&self.values, a => a.row(i).iter().any(|v| v.is_nan()))
     }
 
+    /// Some of the coordinates, sharing the storage of the values.
+    pub(crate) fn columns(&self, columns: Range<usize>) -> Self {
+        let cut = s![.., columns];
+        let values = match &self.values {
+            Values::F32(a) => Values::F32(a.clone().slice_move(cut)),
+            Values::F64(a) => Values::F64(a.clone().slice_move(cut)),
+        };
+        Self {
+            values,
+            times: self.times.clone(),
+        }
+    }
+
     /// Every `step`-th row of `rows`, sharing the storage of the values.
     pub(crate) fn slice(&self, rows: Range<usize>, step: usize) -> Self {
         Self {

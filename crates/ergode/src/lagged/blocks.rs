@@ -42,14 +42,19 @@ pub(crate) struct Block {
 }
 
 impl Blocking {
-    /// The blocks of the ensemble; `first` is the index its first trajectory counts as.
-    pub(crate) fn plan(&self, ensemble: &Ensemble, first: usize) -> Vec<Block> {
-        let parts = match *self {
+    /// Number of stretches that each trajectory of the ensemble is cut into.
+    pub(crate) fn parts(&self, ensemble: &Ensemble) -> usize {
+        match *self {
             Blocking::Auto if ensemble.len() >= 16 => 1,
             Blocking::Auto => 32usize.div_ceil(ensemble.len()),
             Blocking::Trajectories => 1,
             Blocking::PerTrajectory(parts) => parts.max(1),
-        };
+        }
+    }
+
+    /// The blocks of the ensemble; `first` is the index its first trajectory counts as.
+    pub(crate) fn plan(&self, ensemble: &Ensemble, first: usize) -> Vec<Block> {
+        let parts = self.parts(ensemble);
         let mut blocks = Vec::new();
         // Segments come in the order of their trajectories.
         for segments in ensemble

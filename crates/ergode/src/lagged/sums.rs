@@ -1,5 +1,8 @@
 //! Sums over pairs, kept per block; everything else is computed from them.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
@@ -128,6 +131,21 @@ impl LaggedSums {
             )));
         }
         Ok(())
+    }
+
+    /// Add up the blocks that `name` calls by the same name.
+    pub(crate) fn pooled(mut self, name: impl Fn(BlockId) -> BlockId) -> Self {
+        let mut pooled: BTreeMap<BlockId, PairSums> = BTreeMap::new();
+        for (id, block) in std::mem::take(&mut self.blocks) {
+            match pooled.entry(name(id)) {
+                Entry::Occupied(mut sum) => sum.get_mut().add(&block, 1.0),
+                Entry::Vacant(place) => {
+                    place.insert(block);
+                }
+            }
+        }
+        self.blocks = pooled.into_iter().collect();
+        self
     }
 
     /// The sums over all blocks.

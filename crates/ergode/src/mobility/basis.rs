@@ -106,11 +106,20 @@ impl TensorBasis {
                 "the mask forbids every entry of the mobility; allow at least the diagonal",
             ));
         }
-        Ok(Self {
+        Ok(Self::from_fields(names, standardiser, fields))
+    }
+
+    /// The span of given fields, at least one, in coordinates called `names`.
+    pub(super) fn from_fields(
+        names: &[String],
+        standardiser: &Standardiser,
+        fields: Vec<TensorField>,
+    ) -> Self {
+        Self {
             names: names.to_vec(),
             standardiser: standardiser.clone(),
             fields,
-        })
+        }
     }
 
     /// Number of coordinates D.

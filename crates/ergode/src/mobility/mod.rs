@@ -6,6 +6,7 @@ mod constant;
 mod equations;
 mod fit;
 mod ladder;
+mod lattice;
 mod linear;
 mod moments;
 mod neural;
@@ -30,6 +31,10 @@ pub use constant::{
 pub use equations::Equations;
 pub use fit::{MeanConstraint, MobilityConfig, fit_mobility};
 pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
+pub use lattice::{
+    LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, ScoreCoefficients,
+    SpinNeighbourhood, accumulate_lattice, neighbourhood_families,
+};
 pub use linear::LinearMobility;
 pub use moments::{
     Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags,

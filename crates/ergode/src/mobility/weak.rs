@@ -30,7 +30,7 @@ pub enum TimeForm {
 
 impl TimeForm {
     /// What each equation takes of C and of the operator, (equation in time, lag).
-    fn weights(&self, lags: &[f64]) -> Result<(Array2<f64>, Array2<f64>)> {
+    pub(super) fn weights(&self, lags: &[f64]) -> Result<(Array2<f64>, Array2<f64>)> {
         let count = lags.len();
         match self {
             TimeForm::Integral(rule) => {
@@ -326,7 +326,7 @@ impl Plan {
 }
 
 /// The orthonormal test functions in monomials, (test, α).
-fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Result<Array2<f64>> {
+pub(super) fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Result<Array2<f64>> {
     let monomials = exponents(dim, config.test_degree)?;
     let mut gram = Array2::zeros((monomials.len(), monomials.len()));
     for ((a, b), value) in gram.indexed_iter_mut() {
@@ -383,13 +383,13 @@ fn transform(array: &Array3<f64>, matrix: ArrayView2<f64>, axis: Axis) -> Array3
 }
 
 /// Weights over the lags applied to curves (lag, m, n), flat over (equation in time, m, n).
-fn in_time(weights: &Array2<f64>, curves: &Array3<f64>) -> Array1<f64> {
+pub(super) fn in_time(weights: &Array2<f64>, curves: &Array3<f64>) -> Array1<f64> {
     let (lags, m, n) = curves.dim();
     let flat = curves.to_shape((lags, m * n)).expect("lag, m n");
     weights.dot(&flat).into_iter().collect()
 }
 
-fn stack_columns(columns: &[Array1<f64>]) -> Array2<f64> {
+pub(super) fn stack_columns(columns: &[Array1<f64>]) -> Array2<f64> {
     let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
     ndarray::stack(Axis(1), &views).expect("columns of one length")
 }

@@ -99,6 +99,11 @@ impl ScoreSums {
         &self.labels
     }
 
+    /// The blocks, in order.
+    pub(crate) fn block_ids(&self) -> impl Iterator<Item = BlockId> {
+        self.blocks.iter().map(|(id, _)| *id)
+    }
+
     /// Number of samples.
     pub(super) fn samples(&self) -> f64 {
         self.blocks.iter().map(|(_, block)| block.samples).sum()

@@ -1,0 +1,99 @@
+//! Functions of a site and its two neighbours.
+
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::observable::{Expressions, Functions, Monomials, RadialBasis, SpinFamilies};
+
+/// Components of a spin.
+const SPIN: usize = 3;
+
+/// The eleven vector families of [`SpinFamilies`] at one site, as functions of the spins m_{i−1}, m_i,
+/// m_{i+1}; a function has the index family·3 + component.
+#[derive(Clone, Debug)]
+pub struct SpinNeighbourhood {
+    ring: SpinFamilies,
+    labels: Vec<String>,
+}
+
+impl SpinNeighbourhood {
+    /// With these radial polynomials.
+    pub fn new(radial: RadialBasis) -> Result<Self> {
+        // On a ring of three the middle site has the other two as its neighbours.
+        let ring = SpinFamilies::new(3, radial)?;
+        let label = |family: &&str| ["x", "y", "z"].map(|c| format!("{family}.{c}"));
+        let labels = ring.families().iter().flat_map(label).collect();
+        Ok(Self { ring, labels })
+    }
+
+    /// With the radial polynomials that are orthonormal over the spins of an ensemble.
+    pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
+        let dim = ensemble.dim();
+        if !dim.is_multiple_of(SPIN) {
+            return Err(Error::input(format!(
+                "{dim} coordinates are not a ring of spins; a spin has three"
+            )));
+        }
+        let mut state = vec![0.0; dim];
+        let mut sums = [0.0; 5];
+        for segment in ensemble.segments() {
+            for row in segment.rows.clone() {
+                ensemble.trajectories()[segment.trajectory].row(row, &mut state);
+                for m in state.chunks_exact(SPIN) {
+                    let square: f64 = m.iter().map(|m| m * m).sum();
+                    let mut power = 1.0;
+                    for sum in &mut sums {
+                        *sum += power;
+                        power *= square;
+                    }
+                }
+            }
+        }
+        Self::new(RadialBasis::from_moments(sums.map(|sum| sum / sums[0]))?)
+    }
+}
+
+impl Functions for SpinNeighbourhood {
+    fn dim(&self) -> usize {
+        self.ring.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.dim();
+        let mut all = vec![0.0; self.ring.len() * n];
+        self.ring.values(x, &mut all);
+        let sites = all.chunks_exact((SPIN * n).max(1));
+        let middle = sites.skip(1).step_by(self.ring.sites());
+        for (out, vector) in out.chunks_exact_mut((SPIN * n).max(1)).zip(middle) {
+            out.copy_from_slice(vector);
+        }
+    }
+}
+
+/// The monomials of a site up to `degree`, u = m_{i−1} + m_{i+1} − 2m_i and, for three components,
+/// m_i × u, as functions of m_{i−1}, m_i and m_{i+1}.
+///
+/// The coordinates are called `before`, `here` and `after` with the number of the component from 1.
+pub fn neighbourhood_families(components: usize, degree: usize) -> Result<Expressions> {
+    let name = |place: &str, c: usize| format!("{place}{}", c + 1);
+    let names: Vec<String> = ["before", "here", "after"]
+        .iter()
+        .flat_map(|place| (0..components).map(move |c| name(place, c)))
+        .collect();
+    let site = &names[components..2 * components];
+    let mut texts = Monomials::new(site, 1..=degree)?.labels().to_vec();
+    let bend = |c: usize| {
+        let [before, here, after] = ["before", "here", "after"].map(|place| name(place, c));
+        format!("({before} + {after} - 2*{here})")
+    };
+    texts.extend((0..components).map(bend));
+    if components == SPIN {
+        texts.extend((0..SPIN).map(|c| {
+            let (a, b) = ((c + 1) % SPIN, (c + 2) % SPIN);
+            format!("{}*{} - {}*{}", site[a], bend(b), site[b], bend(a))
+        }));
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    Expressions::parse(&texts, &names, &[])
+}

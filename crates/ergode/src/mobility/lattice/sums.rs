@@ -1,0 +1,298 @@
+//! Correlations of local functions on a ring, averaged over its translations.
+
+use std::collections::HashMap;
+
+use ndarray::Array2;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser, Trajectory};
+use crate::error::{Error, Result};
+use crate::lagged::{BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, accumulate_lagged};
+use crate::mobility::moments::{exponents, index};
+use crate::observable::{Functions, Monomials};
+
+/// Which correlations are collected on a ring, and what they are meant for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LatticeConfig {
+    /// Sites of the functions at the later time, counted from that of the earlier time.
+    pub separations: Vec<isize>,
+    /// Degree of the test functions φ_n, polynomials of one site at the earlier time.
+    pub test_degree: usize,
+    /// Degree of the entries of M.
+    pub mobility_degree: usize,
+    /// Degree of the score in the components of its own site.
+    pub score_degree: usize,
+    /// Distances of the neighbours that the score couples.
+    pub distances: Vec<usize>,
+    /// Lags, increasing from zero.
+    pub lags: Vec<f64>,
+    /// Sub-sampling and blocks.
+    pub statistics: LaggedConfig,
+}
+
+impl Default for LatticeConfig {
+    fn default() -> Self {
+        Self {
+            separations: vec![0, 1, -1],
+            test_degree: 2,
+            mobility_degree: 2,
+            score_degree: 3,
+            distances: vec![1],
+            lags: Vec::new(),
+            statistics: LaggedConfig::default(),
+        }
+    }
+}
+
+impl LatticeConfig {
+    /// The exponents of the local monomials that s·(T∇φ_n), ∇·(T∇φ_n), ⟨T:T⟩ and ⟨φ_n φ_n⟩ are made of:
+    /// z^α, and z^α w with a shorter α, w being the sum over a pair of neighbours.
+    fn local_exponents(&self, components: usize) -> Result<Vec<Vec<u32>>> {
+        let flow = (self.mobility_degree + self.test_degree).saturating_sub(1);
+        let alone = (self.score_degree + flow).max(self.moment_degree());
+        let variables = components * (1 + self.distances.len());
+        let mut local = Vec::new();
+        for mut alpha in exponents(components, alone)? {
+            alpha.resize(variables, 0);
+            local.push(alpha);
+        }
+        for alpha in exponents(components, flow)? {
+            for coupled in components..variables {
+                let mut alpha = alpha.clone();
+                alpha.resize(variables, 0);
+                alpha[coupled] = 1;
+                local.push(alpha);
+            }
+        }
+        Ok(local)
+    }
+
+    pub(super) fn moment_degree(&self) -> usize {
+        2 * self.mobility_degree.max(self.test_degree)
+    }
+}
+
+/// ⟨φ_m(x_t at site i + r) χ(x_0 at site i)⟩ over all sites i, kept per block, with χ the monomials of
+/// z_i and of the sums w_d = z_{i+d} + z_{i−d}.
+#[derive(Clone, Debug)]
+pub struct LatticeSums {
+    pub(super) config: LatticeConfig,
+    pub(super) standardiser: Standardiser,
+    /// The place of each χ.
+    pub(super) places: HashMap<Vec<u32>, usize>,
+    pub(super) lagged: LaggedSums,
+}
+
+impl LatticeSums {
+    /// What was collected.
+    pub fn config(&self) -> &LatticeConfig {
+        &self.config
+    }
+
+    /// Labels of the functions at the later time, with their separations.
+    pub fn future_labels(&self) -> &[String] {
+        self.lagged.future_labels()
+    }
+}
+
+/// Collect the sums over a ring whose state is site-major, (site, component).
+///
+/// `standardiser` is that of one site, the same for all; `future` are functions φ_m of the standardised
+/// states of a site and its two neighbours, (i − 1, i, i + 1).
+pub fn accumulate_lattice(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    future: &dyn Functions,
+    config: &LatticeConfig,
+    control: &Control,
+) -> Result<LatticeSums> {
+    let components = standardiser.mean.len();
+    if future.dim() != 3 * components {
+        return Err(Error::input(format!(
+            "functions of {} coordinates where a site and its two neighbours have {}",
+            future.dim(),
+            3 * components
+        )));
+    }
+    if config.lags.len() < 2 || config.lags[0] != 0.0 {
+        return Err(Error::input(
+            "the lags must begin with 0 and have at least one more",
+        ));
+    }
+    let ring = repeated(standardiser, ensemble.dim())?;
+    let sites = ensemble.dim() / components;
+    let reach = config.separations.iter().map(|r| r.unsigned_abs() + 1);
+    let radius = reach.chain(config.distances.iter().copied()).max();
+    let Some(radius) = radius.filter(|radius| 2 * radius < sites) else {
+        return Err(Error::input(format!(
+            "the separations and distances asked for do not fit on a ring of {sites} sites; give at \
+             least one separation, all of them small against half the ring"
+        )));
+    };
+    let window = Window { components, radius };
+    let future = window.at_separations(future, &config.separations);
+    let local = config.local_exponents(components)?;
+    let initial = window.local(&config.distances, local.clone())?;
+    let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    let first = config.statistics.first_trajectory;
+    let parts = config.statistics.blocking.parts(ensemble);
+    control.begin(ensemble.len() as u64);
+    let numbered = ensemble.trajectories().par_iter().enumerate();
+    let pooled = numbered
+        .map(|(k, trajectory)| {
+            // The sites of a trajectory take the place of trajectories, then are added up.
+            let statistics = LaggedConfig {
+                blocking: Blocking::PerTrajectory(parts),
+                first_trajectory: (first + k) * sites,
+                ..config.statistics
+            };
+            let windows = window.records(trajectory, &ring, sites)?;
+            let inner = Control::new();
+            let sums = accumulate_lagged(&windows, &future, &initial, &grid, &statistics, &inner)?;
+            control.advance(1)?;
+            Ok(sums.pooled(|id| BlockId {
+                trajectory: id.trajectory / sites,
+                part: id.part,
+            }))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    let mut pooled = pooled.into_iter();
+    let mut lagged = pooled.next().expect("an ensemble has trajectories");
+    for shard in pooled {
+        lagged.merge(shard)?;
+    }
+    Ok(LatticeSums {
+        config: config.clone(),
+        standardiser: standardiser.clone(),
+        places: index(&local),
+        lagged,
+    })
+}
+
+/// The standardiser of a whole ring of `dim` coordinates from that of one site.
+pub(super) fn repeated(standardiser: &Standardiser, dim: usize) -> Result<Standardiser> {
+    let components = standardiser.mean.len();
+    if components == 0 || !dim.is_multiple_of(components) {
+        return Err(Error::input(format!(
+            "{dim} coordinates are not sites of {components} components each"
+        )));
+    }
+    Standardiser::new(
+        standardiser.mean.repeat(dim / components),
+        standardiser.scale.repeat(dim / components),
+    )
+}
+
+/// A site with `radius` neighbours on either side.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    components: usize,
+    radius: usize,
+}
+
+impl Window {
+    fn dim(&self) -> usize {
+        (2 * self.radius + 1) * self.components
+    }
+
+    /// The standardised records of the windows around every site, views of one array whose ends repeat
+    /// the ring.
+    fn records(&self, record: &Trajectory, ring: &Standardiser, sites: usize) -> Result<Ensemble> {
+        let (components, margin) = (self.components, self.radius * self.components);
+        let dim = sites * components;
+        let mut wide = Array2::zeros((record.len(), dim + 2 * margin));
+        for (i, mut row) in wide.rows_mut().into_iter().enumerate() {
+            let row = row.as_slice_mut().expect("row-major");
+            record.row(i, &mut row[margin..margin + dim]);
+            ring.forward(&mut row[margin..margin + dim]);
+            row.copy_within(dim..margin + dim, 0);
+            row.copy_within(margin..2 * margin, margin + dim);
+        }
+        let wide = Trajectory::new(wide, record.times().clone());
+        let window = |site: usize| wide.columns(site * components..site * components + self.dim());
+        Ensemble::new((0..sites).map(window).collect())
+    }
+
+    fn at_separations<'a>(
+        self,
+        functions: &'a dyn Functions,
+        separations: &[isize],
+    ) -> AtSeparations<'a> {
+        let labels = separations.iter().flat_map(|r| {
+            let labels = functions.labels().iter();
+            labels.map(move |label| format!("{label} at {r:+}"))
+        });
+        AtSeparations {
+            window: self,
+            functions,
+            separations: separations.to_vec(),
+            labels: labels.collect(),
+        }
+    }
+
+    fn local(self, distances: &[usize], exponents: Vec<Vec<u32>>) -> Result<LocalMonomials> {
+        let variables = self.components * (1 + distances.len());
+        let names: Vec<String> = (0..variables).map(|k| format!("y{k}")).collect();
+        Ok(LocalMonomials {
+            window: self,
+            distances: distances.to_vec(),
+            monomials: Monomials::from_exponents(&names, exponents)?,
+        })
+    }
+}
+
+/// Functions of a site and its neighbours, at several sites of a window.
+struct AtSeparations<'a> {
+    window: Window,
+    functions: &'a dyn Functions,
+    separations: Vec<isize>,
+    labels: Vec<String>,
+}
+
+impl Functions for AtSeparations<'_> {
+    fn dim(&self) -> usize {
+        self.window.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.dim();
+        let site = self.window.components * n;
+        let outs = out.chunks_exact_mut((self.functions.len() * n).max(1));
+        for (r, out) in self.separations.iter().zip(outs) {
+            let first = (self.window.radius as isize + r - 1) as usize * site;
+            self.functions.values(&x[first..first + 3 * site], out);
+        }
+    }
+}
+
+/// Monomials of the site in the middle of a window and of the sums over pairs of its neighbours.
+struct LocalMonomials {
+    window: Window,
+    distances: Vec<usize>,
+    monomials: Monomials,
+}
+
+impl Functions for LocalMonomials {
+    fn dim(&self) -> usize {
+        self.window.dim()
+    }
+    fn labels(&self) -> &[String] {
+        self.monomials.labels()
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let Window { components, radius } = self.window;
+        let site = components * (x.len() / self.dim());
+        let at = |place: usize| &x[place * site..(place + 1) * site];
+        let mut y = at(radius).to_vec();
+        for d in &self.distances {
+            let pairs = at(radius + d).iter().zip(at(radius - d));
+            y.extend(pairs.map(|(after, before)| after + before));
+        }
+        self.monomials.values(&y, out);
+    }
+}
