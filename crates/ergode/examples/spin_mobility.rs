@@ -125,7 +125,7 @@ fn data_only(system: &SoftSpin, data: &Ensemble, control: &Control) -> Outcome<(
         ..LatticeConfig::default()
     };
     let clock = Instant::now();
-    let families = neighbourhood_families(3, 3)?;
+    let families = neighbourhood_families(3, 3..=3)?;
     let sums = accumulate_lattice(data, &raw(), &families, &config, control)?;
     println!(
         "data only, 90 coefficients, monomials to degree 3, u and m x u, lags 0..12: {:.1} s",

@@ -7,6 +7,7 @@
 
 mod families;
 mod operators;
+mod reversal;
 mod ring;
 mod score;
 mod span;

@@ -100,8 +100,9 @@ impl LatticeSums {
 
 /// Collect the sums over a ring whose state is site-major, (site, component).
 ///
-/// `standardiser` is that of one site, the same for all; `future` are functions φ_m of the standardised
-/// states of a site and its two neighbours, (i − 1, i, i + 1).
+/// `standardiser` is that of one site, the same for all. The functions φ_m at the later time are the
+/// monomials of a site up to the degree of the tests and those of `future`, which are functions of the
+/// standardised states of a site and its two neighbours, (i − 1, i, i + 1).
 pub fn accumulate_lattice(
     ensemble: &Ensemble,
     standardiser: &Standardiser,
@@ -133,7 +134,7 @@ pub fn accumulate_lattice(
         )));
     };
     let window = Window { components, radius };
-    let future = window.at_separations(future, &config.separations);
+    let future = window.at_separations(future, config)?;
     let local = config.local_exponents(components)?;
     let initial = window.local(&config.distances, local.clone())?;
     let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
@@ -219,18 +220,22 @@ impl Window {
     fn at_separations<'a>(
         self,
         functions: &'a dyn Functions,
-        separations: &[isize],
-    ) -> AtSeparations<'a> {
-        let labels = separations.iter().flat_map(|r| {
-            let labels = functions.labels().iter();
-            labels.map(move |label| format!("{label} at {r:+}"))
+        config: &LatticeConfig,
+    ) -> Result<AtSeparations<'a>> {
+        let names: Vec<String> = (1..=self.components).map(|c| format!("z{c}")).collect();
+        let own = Monomials::new(&names, 1..=config.test_degree)?;
+        let all: Vec<&String> = own.labels().iter().chain(functions.labels()).collect();
+        let labels = config.separations.iter().flat_map(|r| {
+            let all = all.iter();
+            all.map(move |label| format!("{label} at {r:+}"))
         });
-        AtSeparations {
+        Ok(AtSeparations {
             window: self,
-            functions,
-            separations: separations.to_vec(),
             labels: labels.collect(),
-        }
+            own,
+            functions,
+            separations: config.separations.clone(),
+        })
     }
 
     fn local(self, distances: &[usize], exponents: Vec<Vec<u32>>) -> Result<LocalMonomials> {
@@ -244,9 +249,10 @@ impl Window {
     }
 }
 
-/// Functions of a site and its neighbours, at several sites of a window.
+/// Monomials of a site, and functions of it and its neighbours, at several sites of a window.
 struct AtSeparations<'a> {
     window: Window,
+    own: Monomials,
     functions: &'a dyn Functions,
     separations: Vec<isize>,
     labels: Vec<String>,
@@ -262,10 +268,14 @@ impl Functions for AtSeparations<'_> {
     fn values(&self, x: &[f64], out: &mut [f64]) {
         let n = x.len() / self.dim();
         let site = self.window.components * n;
-        let outs = out.chunks_exact_mut((self.functions.len() * n).max(1));
+        let count = self.own.len() + self.functions.len();
+        let outs = out.chunks_exact_mut((count * n).max(1));
         for (r, out) in self.separations.iter().zip(outs) {
             let first = (self.window.radius as isize + r - 1) as usize * site;
-            self.functions.values(&x[first..first + 3 * site], out);
+            let around = &x[first..first + 3 * site];
+            let (own, rest) = out.split_at_mut(self.own.len() * n);
+            self.own.values(&around[site..2 * site], own);
+            self.functions.values(around, rest);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::operators::{LocalOperators, test_polynomials};
+use super::reversal::Reversal;
 use super::score::{LatticeScore, ScoreCoefficients};
 use super::sums::LatticeSums;
 use crate::error::{Error, Result};
@@ -18,7 +19,8 @@ use crate::mobility::weak::{TimeForm, WeakConfig, in_time, stack_columns, tests}
 /// Equations C(t_k) − C(t_{k−1}) = ∫ ⟨φ_m(x_t) B_n(x_0)⟩ dt, or their derivative form, on a ring.
 ///
 /// φ_n is a polynomial of the site i at the earlier time, φ_m a function at the site i + r at the later
-/// one, and all averages are covariances over samples and sites. With M block-diagonal,
+/// one, and all averages are covariances over samples and sites. Where φ_m is one of the φ_n, an
+/// equation and its time-reversed partner are replaced by their sum and difference. With M block-diagonal,
 /// B_n = s_i·(T(m_i)∇φ_n) + ∇_i·(T(m_i)∇φ_n) knows only the site i and, through its score, the
 /// neighbours: correlations of local monomials hold all of it for every β.
 #[derive(Clone, Debug)]
@@ -43,6 +45,7 @@ struct Plan {
     /// The same in local monomials, (χ, n).
     local_tests: Array2<f64>,
     operators: LocalOperators,
+    reversal: Reversal,
 }
 
 impl LatticeWeak {
@@ -85,6 +88,7 @@ impl LatticeWeak {
         let fields = score.local(&sums.config.distances)?;
         let plan = Plan {
             operators: LocalOperators::new(basis, &polynomials, &fields, &sums.places)?,
+            reversal: Reversal::new(tests.view(), &sums.config.separations),
             local_tests: sums.local(tests.view())?,
             tests,
             basis: basis.clone(),
@@ -107,12 +111,12 @@ impl LatticeWeak {
         let tests = plan.tests.nrows();
         let column = |k: usize| {
             let part = b.slice(s![.., .., k * tests..(k + 1) * tests]);
-            in_time(&of_b, &part.to_owned())
+            in_time(&of_b, &plan.reversal.apply(part))
         };
         let columns: Vec<_> = (0..plan.basis.len()).map(column).collect();
         Ok(Self {
             moments: plan.sums.moments(&totals)?,
-            observed: in_time(&of_c, &c),
+            observed: in_time(&of_c, &plan.reversal.apply(c.view())),
             design: stack_columns(&columns),
             plan,
             blocks,
