@@ -1,10 +1,8 @@
 //! Functions of a site and its two neighbours.
 
-use std::ops::RangeInclusive;
-
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::observable::{Expressions, Functions, Monomials, RadialBasis, SpinFamilies};
+use crate::observable::{Expressions, Functions, RadialBasis, SpinFamilies};
 
 /// Components of a spin.
 const SPIN: usize = 3;
@@ -73,33 +71,31 @@ impl Functions for SpinNeighbourhood {
     }
 }
 
-/// The monomials of a site of the given degrees, of which there may be none, u = m_{i−1} + m_{i+1} − 2m_i and, for three components,
-/// m_i × u, as functions of m_{i−1}, m_i and m_{i+1}.
+/// u = m_{i−1} + m_{i+1} − 2m_i and, for three components, m_i × u, as functions of m_{i−1}, m_i and
+/// m_{i+1}: what drives a site beyond its own state.
 ///
 /// The coordinates are called `before`, `here` and `after` with the number of the component from 1.
-pub fn neighbourhood_families(
-    components: usize,
-    degrees: RangeInclusive<usize>,
-) -> Result<Expressions> {
+pub fn neighbourhood_families(components: usize) -> Result<Expressions> {
     let name = |place: &str, c: usize| format!("{place}{}", c + 1);
     let names: Vec<String> = ["before", "here", "after"]
         .iter()
         .flat_map(|place| (0..components).map(move |c| name(place, c)))
         .collect();
-    let site = &names[components..2 * components];
-    let mut texts = match degrees.is_empty() {
-        true => Vec::new(),
-        false => Monomials::new(site, degrees)?.labels().to_vec(),
-    };
     let bend = |c: usize| {
         let [before, here, after] = ["before", "here", "after"].map(|place| name(place, c));
         format!("({before} + {after} - 2*{here})")
     };
-    texts.extend((0..components).map(bend));
+    let mut texts: Vec<String> = (0..components).map(bend).collect();
     if components == SPIN {
         texts.extend((0..SPIN).map(|c| {
             let (a, b) = ((c + 1) % SPIN, (c + 2) % SPIN);
-            format!("{}*{} - {}*{}", site[a], bend(b), site[b], bend(a))
+            format!(
+                "{}*{} - {}*{}",
+                name("here", a),
+                bend(b),
+                name("here", b),
+                bend(a)
+            )
         }));
     }
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
