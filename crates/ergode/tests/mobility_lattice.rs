@@ -556,6 +556,11 @@ fn what_does_not_fit_together_is_refused() {
         sums.unwrap_err().to_string()
     };
     assert!(collect(&wide, &families).contains("do not fit on a ring"));
+    let none = LatticeConfig {
+        separations: Vec::new(),
+        ..config.clone()
+    };
+    assert!(collect(&none, &families).contains("at least one separation"));
     let two = neighbourhood_families(2).unwrap();
     assert!(collect(&config, &two).contains("two neighbours have 9"));
     let late = LatticeConfig {

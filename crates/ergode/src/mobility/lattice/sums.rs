@@ -29,7 +29,8 @@ pub struct LatticeConfig {
     pub distances: Vec<usize>,
     /// Lags, increasing from zero.
     pub lags: Vec<f64>,
-    /// Sub-sampling and blocks.
+    /// Sub-sampling and blocks. Every sample should begin a pair: much of the noise at short lags cancels
+    /// between neighbours in time, and a stride would bring it back.
     pub statistics: LaggedConfig,
 }
 
@@ -119,15 +120,15 @@ pub fn accumulate_lattice(
         )));
     }
     if config.lags.len() < 2 || config.lags[0] != 0.0 {
-        return Err(Error::input(
-            "the lags must begin with 0 and have at least one more",
-        ));
+        let message = "the lags must begin with 0 and have at least one more";
+        return Err(Error::input(message));
     }
     let ring = repeated(standardiser, ensemble.dim())?;
     let sites = ensemble.dim() / components;
     let reach = config.separations.iter().map(|r| r.unsigned_abs() + 1);
     let radius = reach.chain(config.distances.iter().copied()).max();
-    let Some(radius) = radius.filter(|radius| 2 * radius < sites) else {
+    let fits = |radius: &usize| 2 * radius < sites && !config.separations.is_empty();
+    let Some(radius) = radius.filter(fits) else {
         return Err(Error::input(format!(
             "the separations and distances asked for do not fit on a ring of {sites} sites; give at \
              least one separation, all of them small against half the ring"
