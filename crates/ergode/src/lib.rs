@@ -65,14 +65,57 @@ mod score;
 mod simulate;
 mod systems;
 
-pub use check::{CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble};
+pub use check::{
+    CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
+};
 pub use control::Control;
-pub use data::{BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Support, Times, Trajectory, Values, formats, read_ensemble, write_ensemble};
+pub use data::{
+    BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Support, Times, Trajectory,
+    Values, formats, read_ensemble, write_ensemble,
+};
 pub use error::{Error, Result};
-pub use lagged::{BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates};
-pub use mobility::{ChannelScale, Conditional, ConditionalOperator, ConstantMobility, Equations, Expectations, LadderConfig, LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit, PhiMethod, PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair, ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, Semigroup, SemigroupConfig, Structure, StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_polynomials, doubling_lags, estimate_constant_mobility, estimate_residual, estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe, fit_neural_mobility, fit_paper_mobility, refine_positive, site_blocks, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, ScoreCoefficients, SpinNeighbourhood, accumulate_lattice, neighbourhood_families};
-pub use nn::{Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig, TrainRecord, TrainReport};
-pub use observable::{Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library, Monomials, RadialBasis, SpinFamilies};
-pub use score::{CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore, ConditionalCertificate, ConditionalConfig, ConditionalReport, ConditionalScore, Confinement, CoordinatesAndScore, DegreeTrial, DenoisingConfig, DenoisingReport, ExactScore, Gradients, Identity, IdentityTest, Layout, Marginal, NeuralConditionalScore, NeuralScore, NoiseConfig, ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields, VectorFields, accumulate_score, certificate_library, certify_conditional_score, certify_score, fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_potential_score, fit_score};
-pub use simulate::{Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig, Simulation, Stream, simulate_ensemble, simulate_to_file};
-pub use systems::{Affine2d, Affine2dReference, CoxIngersollRoss, DoubleWell, ExactFields, Function, GalerkinReference, Grid1d, Grid2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol, SYSTEMS, SoftSpin, SoftSpinMoments, Spacing, System, SystemEntry, Transition, generate, system_by_name};
+pub use lagged::{
+    BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial,
+    PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
+};
+pub use mobility::{
+    ChannelScale, Conditional, ConditionalOperator, ConstantMobility, Equations, Expectations,
+    LadderConfig, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
+    LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility,
+    NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit, PhiMethod,
+    PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair,
+    ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, ScoreCoefficients, Semigroup,
+    SemigroupConfig, SpinNeighbourhood, Structure, StructureConfig, SymmetryClass, TensorBasis,
+    TimeForm, Weak, WeakConfig, accumulate_lattice, accumulate_polynomials, doubling_lags,
+    estimate_constant_mobility, estimate_residual, estimate_structure, fit_mobility,
+    fit_mobility_ladder, fit_mobility_recipe, fit_neural_mobility, fit_paper_mobility,
+    neighbourhood_families, refine_positive, site_blocks,
+};
+pub use nn::{
+    Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,
+    TrainRecord, TrainReport,
+};
+pub use observable::{
+    Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
+    Monomials, RadialBasis, SpinFamilies,
+};
+pub use score::{
+    CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
+    ConditionalCertificate, ConditionalConfig, ConditionalReport, ConditionalScore, Confinement,
+    CoordinatesAndScore, DegreeTrial, DenoisingConfig, DenoisingReport, ExactScore, Gradients,
+    Identity, IdentityTest, Layout, Marginal, NeuralConditionalScore, NeuralScore, NoiseConfig,
+    ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields,
+    VectorFields, accumulate_score, certificate_library, certify_conditional_score, certify_score,
+    fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_potential_score,
+    fit_score,
+};
+pub use simulate::{
+    Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,
+    Simulation, Stream, simulate_ensemble, simulate_to_file,
+};
+pub use systems::{
+    Affine2d, Affine2dReference, CoxIngersollRoss, DoubleWell, ExactFields, Function,
+    GalerkinReference, Grid1d, Grid2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol,
+    SYSTEMS, SoftSpin, SoftSpinMoments, Spacing, System, SystemEntry, Transition, generate,
+    system_by_name,
+};

@@ -333,6 +333,8 @@ impl Normal {
 /// The β that minimises ½ βᵀGβ + dᵀβ.
 pub(crate) fn minimiser(gram: &Array2<f64>, divergence: &Array1<f64>) -> Result<Array1<f64>> {
     Ok(Normal::of(gram, divergence)?.solve(0.0))
+}
+
 impl ScoreSums {
     /// β = −G⁻¹ d of the chosen blocks.
     pub(crate) fn solve(&self, keep: impl Fn(usize) -> bool) -> Result<Array1<f64>> {
