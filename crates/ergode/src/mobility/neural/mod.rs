@@ -33,11 +33,11 @@ use crate::score::{Layout, Score, Windows};
 pub enum ChannelScale {
     /// The rms over the lags of the target of the channel, its sampling error included: a channel that is zero
     /// by symmetry counts no more than its noise allows. The paper's, but for that.
-    #[default]
     Channel,
     /// The rms over all channels and lags, the same for all.
     Global,
-    /// The sampling error of the target of each channel at each lag.
+    /// The sampling error of the target of each channel at each lag: the loss is χ² per equation.
+    #[default]
     SamplingError,
 }
 
@@ -89,7 +89,7 @@ impl Default for NeuralMobilityConfig {
             batch: 8192,
             lags_per_step: None,
             scale: ChannelScale::default(),
-            lag_exponent: 0.25,
+            lag_exponent: 0.0,
             mean_penalty: 10.0,
             held_out: 0.1,
             seed: 0,
@@ -213,6 +213,8 @@ fn draw(
     let (training, testing) = Pool::split(ensemble, config.held_out)?;
     let half = config.batch / 2;
     let slices = (config.states / half).max(2) as u64;
+    // The held-out loss is looked at rarely, and decides: it should be less noisy than a step.
+    let testing_states = half.max(config.states / 8);
     let (learned, held_out) = targets(target, config.held_out)?;
     let size: f64 = mobility.map.phi().iter().map(|v| v * v).sum();
     Ok(MobilityTask {
@@ -220,8 +222,8 @@ fn draw(
             .map(|k| source.slice(&training, half, k))
             .collect::<Result<_>>()?,
         held_out: [
-            source.slice(&testing, half, slices)?,
-            source.slice(&testing, half, slices + 1)?,
+            source.slice(&testing, testing_states, slices)?,
+            source.slice(&testing, testing_states, slices + 1)?,
         ],
         map: mobility.map.clone(),
         target: learned,
