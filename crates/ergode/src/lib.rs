@@ -79,17 +79,17 @@ pub use lagged::{
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
 pub use mobility::{
-    ChannelScale, Conditional, ConditionalOperator, ConstantMobility, Equations, Expectations,
-    LadderConfig, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
-    LinearMobility, MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility,
-    NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit, PhiMethod,
-    PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair,
-    ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, ScoreCoefficients, Semigroup,
-    SemigroupConfig, SpinNeighbourhood, Structure, StructureConfig, SymmetryClass, TensorBasis,
-    TimeForm, Weak, WeakConfig, accumulate_lattice, accumulate_polynomials, doubling_lags,
-    estimate_constant_mobility, estimate_residual, estimate_structure, fit_mobility,
-    fit_mobility_ladder, fit_mobility_recipe, fit_neural_mobility, fit_paper_mobility,
-    neighbourhood_families, refine_positive, site_blocks,
+    ChannelScale, Conditional, ConditionalOperator, ConstantMobility, CorrelationBound, Equations,
+    Expectations, GeneratorResidual, Identifiability, LadderConfig, LatticeConfig, LatticeMobility,
+    LatticeScore, LatticeSums, LatticeWeak, LinearMobility, MeanConstraint, Mobility,
+    MobilityConfig, MobilityFit, Moments, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit,
+    OperatorSums, PaperConfig, PaperFit, PhiMethod, PolynomialConfig, PolynomialSums, Positivity,
+    Recipe, RecipeConfig, RecipeFit, Repair, ResidualConfig, ResidualCurve, ResidualTarget,
+    RidgeTrial, Rung, ScoreCoefficients, Semigroup, SemigroupConfig, SpinNeighbourhood, Structure,
+    StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_lattice,
+    accumulate_polynomials, doubling_lags, estimate_constant_mobility, estimate_residual,
+    estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
+    fit_neural_mobility, fit_paper_mobility, neighbourhood_families, refine_positive, site_blocks,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

@@ -6,6 +6,7 @@ mod data_support;
 mod lagged;
 mod mobility;
 mod mobility_cir;
+mod mobility_identifiability;
 mod mobility_lattice;
 mod mobility_neural;
 mod mobility_recipe;

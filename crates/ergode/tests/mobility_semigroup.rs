@@ -38,7 +38,7 @@ fn factors(exponents: &[u32], offset: usize) -> impl Iterator<Item = usize> {
 }
 
 /// Exact moments and correlations of the process, in coordinates about its mean.
-fn exact_expectations(
+pub(crate) fn exact_expectations(
     system: &OrnsteinUhlenbeck,
     moment_degree: usize,
     test_degree: usize,
@@ -238,7 +238,7 @@ fn divergences_and_noise_factors_of_a_polynomial_mobility() {
 }
 
 /// Moments and correlations of a data set for the given space and mobility degree.
-fn polynomial_sums(
+pub(crate) fn polynomial_sums(
     data: &Ensemble,
     standardiser: &Standardiser,
     space: &SemigroupConfig,

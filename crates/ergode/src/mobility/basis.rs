@@ -187,13 +187,24 @@ impl TensorBasis {
 
     /// G_kl = ⟨T_k : T_l⟩, so that cᵀGc = ⟨|M|²⟩ in the coordinates z.
     pub(super) fn metric(&self, moments: &Moments) -> Result<Array2<f64>> {
+        self.contraction(moments, false)
+    }
+
+    /// ⟨sym T_k : sym T_l⟩, so that cᵀGc = ⟨|D|²⟩ in the coordinates z.
+    pub(super) fn diffusion_metric(&self, moments: &Moments) -> Result<Array2<f64>> {
+        Ok((self.contraction(moments, false)? + self.contraction(moments, true)?) * 0.5)
+    }
+
+    /// ⟨T_k : T_l⟩, or ⟨T_k : T_lᵀ⟩.
+    fn contraction(&self, moments: &Moments, transposed: bool) -> Result<Array2<f64>> {
         let n = self.len();
         let mut metric = Array2::zeros((n, n));
         for (k, left) in self.fields.iter().enumerate() {
             for (l, right) in self.fields.iter().enumerate().skip(k) {
                 let mut sum = 0.0;
                 for (i, j, p) in &left.entries {
-                    for (_, _, q) in right.entries.iter().filter(|(a, b, _)| (a, b) == (i, j)) {
+                    let place = if transposed { (j, i) } else { (i, j) };
+                    for (_, _, q) in right.entries.iter().filter(|(a, b, _)| (a, b) == place) {
                         sum += moments.mean(&p.product(q))?;
                     }
                 }

@@ -1,6 +1,6 @@
 //! The one shape that every way of writing the equations for M has.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 use super::basis::TensorBasis;
 use super::moments::Moments;
@@ -30,12 +30,39 @@ pub trait Equations: Send + Sync {
     fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
         Ok(None)
     }
+    /// The functions of the earlier time that the equations are projected on, orthonormal under the
+    /// data, in the constant and the φ_n that they were made from, (function, 1 and φ_n), where these
+    /// are known.
+    fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
+        None
+    }
+    /// How far the generator of a model is from that of the data, where the functions at both ends are
+    /// orthonormal.
+    fn generator_residual(
+        &self,
+        coefficients: ArrayView1<f64>,
+    ) -> Result<Option<GeneratorResidual>> {
+        let _ = coefficients;
+        Ok(None)
+    }
     /// Eigenvalues (real, imaginary part) of the model's generator, slowest first, where they are
     /// part of the prediction.
     fn spectrum(&self, coefficients: ArrayView1<f64>) -> Result<Vec<(f64, f64)>> {
         let _ = coefficients;
         Ok(Vec::new())
     }
+}
+
+/// R_mn(r) = ⟨(L_M − L) K_r φ_m  φ_n⟩, the generator of the model less that of the data, on functions
+/// that the data have evolved (the paper's `eq:app_pgc_projected_generator_residual`).
+#[derive(Clone, Debug)]
+pub struct GeneratorResidual {
+    /// R_mn at the fitted lags, or its mean over each step between them, flat over (lag, m, n).
+    pub values: Array1<f64>,
+    /// The longest fitted lag T.
+    pub horizon: f64,
+    /// The largest |C_mn(t) − C_mn(0)| of model less data, where the equations predict correlations.
+    pub misfit: Option<f64>,
 }
 
 /// The blocks of `blocks` whose positions are kept.

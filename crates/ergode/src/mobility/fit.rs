@@ -5,8 +5,9 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::equations::Equations;
+use super::identifiability::{Evidence, Identifiability};
 use super::linear::LinearMobility;
-use super::result::{Identifiability, MobilityFit, RidgeTrial};
+use super::result::{MobilityFit, RidgeTrial};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, deviations};
@@ -161,7 +162,7 @@ impl<'a> Solver<'a> {
     pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
         let basis = self.equations.basis();
         let zero = Array1::zeros(basis.len());
-        let phi = self.minimise(self.equations, zero, &basis.constants(), 0.0)?;
+        let (phi, _) = self.minimise(self.equations, zero, &basis.constants(), 0.0)?;
         self.size = linalg::bilinear(phi.view(), self.metric.view(), phi.view());
         if self.size <= 0.0 {
             self.size = 1.0;
@@ -170,7 +171,7 @@ impl<'a> Solver<'a> {
         self.target.clone_from(&phi);
         let ridge = if self.left_out.is_empty() { 0.0 } else { 1.0 };
         let start = start.unwrap_or(phi);
-        let first = self.minimise(self.equations, start, &self.every(), ridge)?;
+        let (first, _) = self.minimise(self.equations, start, &self.every(), ridge)?;
         self.update_weights(first.view())?;
         Ok(first)
     }
@@ -250,18 +251,19 @@ impl<'a> Solver<'a> {
         (matrix, gradient)
     }
 
-    /// The coefficients of least objective, those not in `free` kept.
+    /// The coefficients of least objective, those not in `free` kept, and whether they were reached
+    /// within the iterations allowed.
     pub(super) fn minimise(
         &self,
         equations: &dyn Equations,
         start: Array1<f64>,
         free: &[usize],
         ridge: f64,
-    ) -> Result<Array1<f64>> {
+    ) -> Result<(Array1<f64>, bool)> {
         let lambda = ridge / self.size;
         let mut coefficients = start;
         if free.is_empty() {
-            return Ok(coefficients);
+            return Ok((coefficients, true));
         }
         let mut value = self.objective(equations, coefficients.view(), lambda)?;
         let mut damping = 1e-3;
@@ -282,15 +284,15 @@ impl<'a> Solver<'a> {
                 }
             }
             let Some((trial, next)) = improved else {
-                break;
+                return Ok((coefficients, true));
             };
             let gain = value - next;
             (coefficients, value) = (trial, next);
             if gain <= CONVERGED * value {
-                break;
+                return Ok((coefficients, true));
             }
         }
-        Ok(coefficients)
+        Ok((coefficients, false))
     }
 
     /// The normal matrix at these coefficients, and the Gauss-Newton step from them.
@@ -359,7 +361,8 @@ impl<'a> Solver<'a> {
     /// The solution with the ridge of least held-out χ², its errors and diagnostics.
     pub(super) fn finish(&self, from: Array1<f64>, trials: Vec<RidgeTrial>) -> Result<MobilityFit> {
         let ridge = best(&trials).map_or(0.0, |trial| trial.ridge);
-        let coefficients = self.minimise(self.equations, from, &self.every(), ridge)?;
+        let (coefficients, converged) =
+            self.minimise(self.equations, from, &self.every(), ridge)?;
         let (residual, jacobian) =
             self.system(self.equations, coefficients.view(), &self.weights)?;
         let fitted = residual.slice(ndarray::s![..self.weights.len()]).to_owned();
@@ -369,56 +372,71 @@ impl<'a> Solver<'a> {
                  samples are; lower the degree of the mobility",
             ));
         }
-        let exact = self.left_out.is_empty();
-        let size = (!exact).then_some(self.size.sqrt());
-        let basis = self.equations.basis();
-        let seen = Identifiability::new(basis, jacobian.view(), self.metric.view(), size)?;
-        let closure = self.closure(coefficients.view())?;
+        let refits = self.refits(coefficients.view(), ridge)?;
+        let jackknife = Jackknife {
+            deviations: match refits.is_empty() {
+                true => Array2::zeros((0, coefficients.len())),
+                false => deviations(&refits),
+            },
+            values: coefficients.clone(),
+        };
+        let coarse = self.equations.coarser()?;
+        let closure = coarse
+            .as_deref()
+            .map(|coarse| self.closure(coarse, coefficients.view()));
+        let closure = closure.transpose()?;
+        let (singular_values, identifiability) = Identifiability::new(&Evidence {
+            equations: self.equations,
+            coarse: coarse.as_deref(),
+            left_out: &self.left_out,
+            refits: &refits,
+            jackknife: &jackknife,
+            jacobian: jacobian.view(),
+            metric: self.metric.view(),
+            size: self.size.sqrt(),
+        })?;
         let unclosed = closure.filter(|c| *c > 1.0).map(|closure| {
             format!(
                 "one degree less of the Galerkin space changes the predictions by {closure:.1} of \
                  their errors; raise its degree"
             )
         });
-        let values = &seen.singular_values;
+        let unfinished = (!converged).then(|| {
+            format!(
+                "the fit has not converged in {} Gauss-Newton steps; allow more iterations, or lower \
+                 the degree of the mobility",
+                self.config.iterations
+            )
+        });
+        let warnings = [identifiability.warning(), unclosed, unfinished];
         Ok(MobilityFit {
-            jackknife: self.jackknife(coefficients.clone(), ridge)?,
+            jackknife,
             chi2_per_equation: mean_square(&fitted),
-            condition: values[0] / values[values.len() - 1],
-            effective_rank: seen.effective_rank,
+            condition: singular_values[0] / singular_values[singular_values.len() - 1],
+            effective_rank: identifiability.fixed(),
             ridge,
             trials,
             rungs: Vec::new(),
             positivity: None,
             closure,
             spectrum: self.equations.spectrum(coefficients.view())?,
-            warnings: seen.warning.into_iter().chain(unclosed).collect(),
-            singular_values: seen.singular_values,
-            mobility: LinearMobility::new(basis.clone(), coefficients)?,
+            warnings: warnings.into_iter().flatten().collect(),
+            singular_values,
+            identifiability,
+            mobility: LinearMobility::new(self.equations.basis().clone(), coefficients)?,
         })
     }
 
     /// Rms change of the predictions under a coarser closure, in units of their errors.
-    fn closure(&self, coefficients: ArrayView1<f64>) -> Result<Option<f64>> {
-        let Some(coarse) = self.equations.coarser()? else {
-            return Ok(None);
-        };
+    fn closure(&self, coarse: &dyn Equations, coefficients: ArrayView1<f64>) -> Result<f64> {
         let change = coarse.predict(coefficients)? - self.equations.predict(coefficients)?;
-        Ok(Some(mean_square(&(change * &self.weights)).sqrt()))
+        Ok(mean_square(&(change * &self.weights)).sqrt())
     }
 
-    /// The spread of the solutions without each block, one Gauss-Newton step away.
-    fn jackknife(&self, values: Array1<f64>, ridge: f64) -> Result<Jackknife> {
-        let left_out = (0..self.left_out.len())
-            .into_par_iter()
-            .map(|block| self.step_without(block, values.view(), ridge))
-            .collect::<Result<Vec<_>>>()?;
-        let deviations = if left_out.is_empty() {
-            Array2::zeros((0, values.len()))
-        } else {
-            deviations(&left_out)
-        };
-        Ok(Jackknife { values, deviations })
+    /// The solutions without each block, one Gauss-Newton step away.
+    fn refits(&self, from: ArrayView1<f64>, ridge: f64) -> Result<Vec<Array1<f64>>> {
+        let blocks = (0..self.left_out.len()).into_par_iter();
+        blocks.map(|b| self.step_without(b, from, ridge)).collect()
     }
 }
 

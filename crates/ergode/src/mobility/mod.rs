@@ -5,6 +5,7 @@ mod conditional;
 mod constant;
 mod equations;
 mod fit;
+mod identifiability;
 mod ladder;
 mod lattice;
 mod linear;
@@ -28,8 +29,9 @@ pub use conditional::{
 pub use constant::{
     ConstantMobility, PhiMethod, Repair, SymmetryClass, estimate_constant_mobility,
 };
-pub use equations::Equations;
+pub use equations::{Equations, GeneratorResidual};
 pub use fit::{MeanConstraint, MobilityConfig, fit_mobility};
+pub use identifiability::{CorrelationBound, Identifiability};
 pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
 pub use lattice::{
     LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, ScoreCoefficients,

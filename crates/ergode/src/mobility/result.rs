@@ -1,15 +1,13 @@
 //! A fitted mobility with its errors and diagnostics.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2};
 use serde::Serialize;
 
-use super::basis::TensorBasis;
+use super::identifiability::Identifiability;
 use super::ladder::Rung;
 use super::linear::LinearMobility;
 use super::positive::Positivity;
-use crate::error::{Error, Result};
 use crate::lagged::Jackknife;
-use crate::linalg;
 
 /// The held-out χ² of one ridge.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -39,6 +37,9 @@ pub struct MobilityFit {
     pub condition: f64,
     /// Directions along which a change as large as M itself exceeds the noise.
     pub effective_rank: usize,
+    /// What the equations can tell of M, and what is left of them; of the unconstrained solution where
+    /// D was made positive.
+    pub identifiability: Identifiability,
     /// The ridge that was used.
     pub ridge: f64,
     /// The ridges that were tried.
@@ -55,71 +56,6 @@ pub struct MobilityFit {
     pub positivity: Option<Positivity>,
     /// What may be wrong, one sentence each with its remedy.
     pub warnings: Vec<String>,
-}
-
-/// Singular values this small against the largest are rounding.
-const ROUNDING: f64 = 1e-10;
-
-/// What the equations can tell about the directions of M.
-pub(super) struct Identifiability {
-    pub(super) singular_values: Array1<f64>,
-    pub(super) effective_rank: usize,
-    pub(super) warning: Option<String>,
-}
-
-impl Identifiability {
-    /// From the whitened design; `size` is the rms of M where the equations have noise.
-    pub(super) fn new(
-        basis: &TensorBasis,
-        jacobian: ArrayView2<f64>,
-        metric: ArrayView2<f64>,
-        size: Option<f64>,
-    ) -> Result<Self> {
-        let (values, modes) = design_modes(jacobian, metric)?;
-        let floor = (ROUNDING * values[0]).max(size.map_or(0.0, |size| 1.0 / size));
-        let effective_rank = values.iter().filter(|v| **v > floor).count();
-        let warning = (effective_rank < values.len()).then(|| {
-            let worst = modes.column(values.len() - 1);
-            let weight = |k: usize| worst[k].abs() * metric[[k, k]].sqrt();
-            let field = (0..worst.len())
-                .max_by(|a, b| weight(*a).total_cmp(&weight(*b)))
-                .expect("at least one field");
-            let label = basis.labels().nth(field).expect("in range");
-            format!(
-                "the equations fix {effective_rank} of {} directions of the mobility; the least \
-                 determined is mostly {label}. Add functions at the earlier time (a higher test \
-                 degree) or longer lags, or lower the degree of the mobility",
-                values.len()
-            )
-        });
-        Ok(Self {
-            singular_values: values,
-            effective_rank,
-            warning,
-        })
-    }
-}
-
-/// The singular values of the whitened design J G^{−1/2}, largest first, and its right singular
-/// vectors in coefficients, (coefficient, direction).
-fn design_modes(
-    jacobian: ArrayView2<f64>,
-    metric: ArrayView2<f64>,
-) -> Result<(Array1<f64>, Array2<f64>)> {
-    let factor = linalg::cholesky(metric).map_err(|_| {
-        Error::numerical(
-            "the tensor fields are linearly dependent on the samples; lower the degree of the \
-             mobility or mask entries",
-        )
-    })?;
-    // c = L⁻ᵀ u has ⟨|M|²⟩ = |u|².
-    let inverse = linalg::inverse(factor.view());
-    let design = linalg::multiply(jacobian, inverse.t());
-    let normal = linalg::multiply(design.t(), design.view());
-    let (values, vectors) = linalg::symmetric_eigen(normal.view())?;
-    let order: Vec<usize> = (0..values.len()).rev().collect();
-    let values = values.select(Axis(0), &order).mapv(|v| v.max(0.0).sqrt());
-    Ok((values, inverse.t().dot(&vectors.select(Axis(1), &order))))
 }
 
 impl MobilityFit {

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::{TensorBasis, TensorField};
-use super::equations::{Equations, choose};
+use super::equations::{Equations, GeneratorResidual, choose};
 use super::moments::{Expectations, Moments, PolynomialSums, exponents};
 use super::propagator::Propagator;
 use crate::error::{Error, Result};
@@ -209,6 +209,36 @@ impl Equations for Semigroup {
         let expectations = self.expectations.clone();
         let coarse = Self::assemble(Arc::new(plan), self.blocks.clone(), expectations)?;
         Ok(Some(Box::new(coarse)))
+    }
+    fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
+        Some(self.plan.tests.view())
+    }
+    /// With e = C_M − C between the test functions, R = ė − e l; the mean of e over a step is that of
+    /// its ends, and C outside the test functions is taken from the model.
+    fn generator_residual(
+        &self,
+        coefficients: ArrayView1<f64>,
+    ) -> Result<Option<GeneratorResidual>> {
+        let generator = self.generator(coefficients);
+        let generator = self.tests.dot(&generator).dot(&self.tests.t());
+        let changes = self.predict(coefficients)? - &self.observed;
+        let (lags, count) = (&self.expectations.lags, generator.nrows());
+        let changes = changes.into_shape_with_order((lags.len() - 1, count, count));
+        let changes = changes.expect("lag, m, n");
+        let mut before = Array2::zeros((count, count));
+        let (mut values, mut misfit) = (Vec::new(), 0.0);
+        for (pair, change) in lags.windows(2).zip(changes.outer_iter()) {
+            let now = &before + &change;
+            let mean = (&before + &now) * 0.5;
+            values.extend(&change / (pair[1] - pair[0]) - mean.dot(&generator));
+            misfit = now.iter().fold(misfit, |m: f64, e| m.max(e.abs()));
+            before = now;
+        }
+        Ok(Some(GeneratorResidual {
+            values: values.into(),
+            horizon: lags[lags.len() - 1],
+            misfit: Some(misfit),
+        }))
     }
     fn spectrum(&self, coefficients: ArrayView1<f64>) -> Result<Vec<(f64, f64)>> {
         let mut values = linalg::eigenvalues(self.generator(coefficients).view())?;

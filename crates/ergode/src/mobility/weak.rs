@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
-use super::equations::{Equations, choose};
+use super::equations::{Equations, GeneratorResidual, choose};
 use super::moments::{Expectations, Moments, PolynomialSums, correlations, exponents, index};
 use super::operators::{StationaryOperators, divergence, flow};
 use super::semigroup::test_functions;
@@ -46,6 +46,14 @@ impl TimeForm {
                 }
                 Ok((slopes, Array2::eye(count)))
             }
+        }
+    }
+
+    /// The time that each equation adds the operator up over, one for the operator itself.
+    fn spans(&self, lags: &[f64]) -> Vec<f64> {
+        match self {
+            TimeForm::Integral(_) => lags.windows(2).map(|pair| pair[1] - pair[0]).collect(),
+            TimeForm::Derivative(_) => vec![1.0; lags.len()],
         }
     }
 }
@@ -96,6 +104,7 @@ pub struct Weak {
     plan: Arc<Plan>,
     blocks: Vec<usize>,
     moments: Moments,
+    lags: Vec<f64>,
     observed: Array1<f64>,
     /// (equation, coefficient)
     design: Array2<f64>,
@@ -189,6 +198,7 @@ impl Weak {
             plan: Arc::new(plan),
             blocks: Vec::new(),
             moments,
+            lags: lags.to_vec(),
             observed: in_time(&of_c, correlations),
             design: stack_columns(&columns.collect::<Vec<_>>()),
         })
@@ -240,6 +250,7 @@ impl Weak {
             observed: in_time(&of_c, &c),
             design: stack_columns(&columns),
             moments: expectations.moments,
+            lags: expectations.lags,
             plan,
             blocks,
         })
@@ -268,6 +279,30 @@ impl Equations for Weak {
     }
     fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
         Ok((self.design.dot(&coefficients), self.design.clone()))
+    }
+    fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
+        let known = !matches!(self.plan.source, Source::Exact);
+        known.then(|| self.plan.tests.view())
+    }
+    /// The residual of each equation over the time that it spans.
+    fn generator_residual(
+        &self,
+        coefficients: ArrayView1<f64>,
+    ) -> Result<Option<GeneratorResidual>> {
+        if matches!(self.plan.source, Source::Exact) {
+            return Ok(None);
+        }
+        let mut values = self.predict(coefficients)? - &self.observed;
+        let pairs = self.plan.tests.nrows().pow(2);
+        let spans = self.plan.config.time.spans(&self.lags);
+        for (mut part, span) in values.exact_chunks_mut(pairs).into_iter().zip(spans) {
+            part /= span;
+        }
+        Ok(Some(GeneratorResidual {
+            values,
+            horizon: self.lags[self.lags.len() - 1],
+            misfit: None,
+        }))
     }
 }
 
