@@ -22,6 +22,7 @@
 //! | M_θ(x) | mobility by a network | [`NeuralMobility`], [`fit_neural_mobility`] |
 //! | diag(B(m_1), ..., B(m_N)) | mobility and equations on a ring of sites | [`LatticeMobility`], [`LatticeWeak`] |
 //! | c, its errors, what is identifiable | the one solver | [`Equations`], [`fit_mobility`], [`MobilityFit`] |
+//! | λ_V, ε, T (A_U λ_V^{−1/2} ε + ζ) | what the residual means for correlations | [`Identifiability`], [`CorrelationBound`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |

@@ -1,6 +1,6 @@
 //! The one shape that every way of writing the equations for M has.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2};
 
 use super::basis::TensorBasis;
 use super::moments::Moments;
@@ -57,11 +57,11 @@ pub trait Equations: Send + Sync {
 /// that the data have evolved (the paper's `eq:app_pgc_projected_generator_residual`).
 #[derive(Clone, Debug)]
 pub struct GeneratorResidual {
-    /// R_mn at the fitted lags, or its mean over each step between them, flat over (lag, m, n).
-    pub values: Array1<f64>,
-    /// The longest fitted lag T.
-    pub horizon: f64,
-    /// The largest |C_mn(t) − C_mn(0)| of model less data, where the equations predict correlations.
+    /// R_mn at the fitted lags, or its mean over each step between them, (lag, m, n).
+    pub values: Array3<f64>,
+    /// The time that each of these stands for; together the longest fitted lag T.
+    pub spans: Vec<f64>,
+    /// Largest difference between model and data in C_mn(t) − C_mn(0), where the equations predict it.
     pub misfit: Option<f64>,
 }
 

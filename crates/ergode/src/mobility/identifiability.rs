@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use super::equations::Equations;
+use super::equations::{Equations, GeneratorResidual};
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, deviations};
 use crate::linalg;
@@ -26,7 +26,8 @@ pub struct Identifiability {
     pub diffusion_error: Option<f64>,
     /// λ_V, the smallest eigenvalue of the Gram matrix of the functions φ_n, each with its mean removed
     /// and of unit variance (the paper's `eq:app_pgc_initial_gram_interpretation`): 1 where they are
-    /// uncorrelated, 0 where they are linearly dependent.
+    /// uncorrelated, 0 where they are linearly dependent. Whether they are enough is another matter:
+    /// coordinates alone have a large λ_V.
     pub lambda_v: Option<f64>,
     /// What the residual of the equations means for correlations.
     pub bound: Option<CorrelationBound>,
@@ -54,6 +55,9 @@ pub struct CorrelationBound {
     pub closure: Option<f64>,
     /// T (ε + ζ).
     pub bound: f64,
+    /// max_m ∫ ‖P_V (L_M − L) K_r φ_m‖ dr over 0 ≤ r ≤ T, plus T ζ: the same bound before ε takes all
+    /// functions and lags together, and so smaller.
+    pub sharp_bound: f64,
     /// The largest misfit of a fitted correlation, where the equations predict correlations.
     pub misfit: Option<f64>,
 }
@@ -168,23 +172,23 @@ impl Evidence<'_> {
         let Some(residual) = self.equations.generator_residual(coefficients)? else {
             return Ok(None);
         };
-        let epsilon = residual.values.dot(&residual.values).sqrt();
+        let epsilon = norm(&residual.values);
+        let horizon: f64 = residual.spans.iter().sum();
         let noise = self.noise()?;
         let coarse = match self.coarse {
             Some(coarse) => coarse.generator_residual(coefficients)?,
             None => None,
         };
-        let closure = coarse.map(|coarse| {
-            let change = coarse.values - &residual.values;
-            change.dot(&change).sqrt()
-        });
+        let closure = coarse.map(|coarse| norm(&(coarse.values - &residual.values)));
+        let defect = horizon * closure.unwrap_or(0.0);
         Ok(Some(CorrelationBound {
             epsilon,
             noise: noise.map(|(square, _)| square.sqrt()),
             excess: noise.map(|(square, error)| (epsilon.powi(2) - square) / error),
-            horizon: residual.horizon,
+            horizon,
             closure,
-            bound: residual.horizon * (epsilon + closure.unwrap_or(0.0)),
+            bound: horizon * epsilon + defect,
+            sharp_bound: along_tube(&residual) + defect,
             misfit: residual.misfit,
         }))
     }
@@ -195,7 +199,10 @@ impl Evidence<'_> {
         let parts = self.left_out.par_iter().zip(self.refits);
         let parts = parts.map(|(part, solution)| part.generator_residual(solution.view()));
         let parts = parts.collect::<Result<Vec<_>>>()?.into_iter();
-        let parts: Vec<Array1<f64>> = parts.flatten().map(|residual| residual.values).collect();
+        let parts: Vec<Array1<f64>> = parts
+            .flatten()
+            .map(|residual| residual.values.into_iter().collect())
+            .collect();
         if parts.len() < 3 {
             return Ok(None);
         }
@@ -210,6 +217,22 @@ impl Evidence<'_> {
         let error = (2.0 * square * (1.0 + 1.0 / freedom)).sqrt();
         Ok(Some((trace, error)))
     }
+}
+
+fn norm(values: &Array3<f64>) -> f64 {
+    values.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// max_m ∫ ‖P_V (L_M − L) K_r φ_m‖ dr, the norm that of a row of R where the φ_n are orthonormal (the
+/// paper's `eq:app_pgc_projection_exact`).
+fn along_tube(residual: &GeneratorResidual) -> f64 {
+    let (_, functions, _) = residual.values.dim();
+    let integral = |m: usize| {
+        let rows = residual.values.index_axis(Axis(1), m);
+        let rows = rows.outer_iter().zip(&residual.spans);
+        rows.map(|(row, span)| span * row.dot(&row).sqrt()).sum()
+    };
+    (0..functions).map(integral).fold(0.0, f64::max)
 }
 
 /// The singular values of the whitened design J G^{−1/2}, largest first, and its right singular
@@ -252,15 +275,21 @@ impl fmt::Display for Identifiability {
         let all = self.standard_errors.len();
         match self.warning() {
             Some(warning) => writeln!(f, "not identifiable: {warning}")?,
-            None => writeln!(f, "identifiable: all {all} directions of the mobility")?,
+            None => {
+                let least = self.least_determined_combination();
+                writeln!(
+                    f,
+                    "identifiable: all {all} directions of the mobility, least {least}"
+                )?;
+            }
         }
-        writeln!(
-            f,
-            "standard errors along them, of the rms of Φ: {:.2e} to {:.2e}, the largest of {}",
-            self.standard_errors[0],
-            self.standard_errors[all - 1],
-            self.least_determined_combination()
-        )?;
+        let (best, worst) = (self.standard_errors[0], self.standard_errors[all - 1]);
+        if worst > 0.0 {
+            writeln!(
+                f,
+                "standard errors along them, of the rms of Φ: {best:.2e} to {worst:.2e}"
+            )?;
+        }
         if let Some(error) = self.diffusion_error {
             writeln!(
                 f,
@@ -294,10 +323,10 @@ impl fmt::Display for CorrelationBound {
         write!(
             f,
             "\ncorrelations of unit functions to lag {}: error bound {:.2e}",
-            self.horizon, self.bound
+            self.horizon, self.sharp_bound
         )?;
         match self.closure {
-            Some(closure) => write!(f, ", ζ = {closure:.2e} of it from a coarser space")?,
+            Some(closure) => write!(f, " with ζ = {closure:.2e}, the change in a coarser space")?,
             None => write!(f, " without the closure defect ζ")?,
         }
         match self.misfit {

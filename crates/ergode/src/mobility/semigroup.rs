@@ -223,20 +223,22 @@ impl Equations for Semigroup {
         let generator = self.tests.dot(&generator).dot(&self.tests.t());
         let changes = self.predict(coefficients)? - &self.observed;
         let (lags, count) = (&self.expectations.lags, generator.nrows());
-        let changes = changes.into_shape_with_order((lags.len() - 1, count, count));
-        let changes = changes.expect("lag, m, n");
+        let values = changes.into_shape_with_order((lags.len() - 1, count, count));
+        let mut values = values.expect("lag, m, n");
+        let spans: Vec<f64> = lags.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mut before = Array2::zeros((count, count));
-        let (mut values, mut misfit) = (Vec::new(), 0.0);
-        for (pair, change) in lags.windows(2).zip(changes.outer_iter()) {
-            let now = &before + &change;
+        let mut misfit = 0.0;
+        for (span, mut value) in spans.iter().zip(values.outer_iter_mut()) {
+            let now = &before + &value;
             let mean = (&before + &now) * 0.5;
-            values.extend(&change / (pair[1] - pair[0]) - mean.dot(&generator));
+            value /= *span;
+            value -= &mean.dot(&generator);
             misfit = now.iter().fold(misfit, |m: f64, e| m.max(e.abs()));
             before = now;
         }
         Ok(Some(GeneratorResidual {
-            values: values.into(),
-            horizon: lags[lags.len() - 1],
+            values,
+            spans,
             misfit: Some(misfit),
         }))
     }

@@ -49,11 +49,16 @@ impl TimeForm {
         }
     }
 
-    /// The time that each equation adds the operator up over, one for the operator itself.
+    /// The time that each equation stands for.
     fn spans(&self, lags: &[f64]) -> Vec<f64> {
+        let steps: Vec<f64> = lags.windows(2).map(|pair| pair[1] - pair[0]).collect();
         match self {
-            TimeForm::Integral(_) => lags.windows(2).map(|pair| pair[1] - pair[0]).collect(),
-            TimeForm::Derivative(_) => vec![1.0; lags.len()],
+            TimeForm::Integral(_) => steps,
+            TimeForm::Derivative(_) => {
+                let step = |k: Option<usize>| k.and_then(|k| steps.get(k)).unwrap_or(&0.0);
+                let around = |k: usize| 0.5 * (step(k.checked_sub(1)) + step(Some(k)));
+                (0..lags.len()).map(around).collect()
+            }
         }
     }
 }
@@ -284,7 +289,7 @@ impl Equations for Weak {
         let known = !matches!(self.plan.source, Source::Exact);
         known.then(|| self.plan.tests.view())
     }
-    /// The residual of each equation over the time that it spans.
+    /// The residual of each equation, in the integral form over the length of its step.
     fn generator_residual(
         &self,
         coefficients: ArrayView1<f64>,
@@ -292,15 +297,19 @@ impl Equations for Weak {
         if matches!(self.plan.source, Source::Exact) {
             return Ok(None);
         }
-        let mut values = self.predict(coefficients)? - &self.observed;
-        let pairs = self.plan.tests.nrows().pow(2);
-        let spans = self.plan.config.time.spans(&self.lags);
-        for (mut part, span) in values.exact_chunks_mut(pairs).into_iter().zip(spans) {
-            part /= span;
+        let time = &self.plan.config.time;
+        let (spans, count) = (time.spans(&self.lags), self.plan.tests.nrows());
+        let values = self.predict(coefficients)? - &self.observed;
+        let values = values.into_shape_with_order((spans.len(), count, count));
+        let mut values = values.expect("lag, m, n");
+        if let TimeForm::Integral(_) = time {
+            for (mut part, span) in values.outer_iter_mut().zip(&spans) {
+                part /= *span;
+            }
         }
         Ok(Some(GeneratorResidual {
             values,
-            horizon: self.lags[self.lags.len() - 1],
+            spans,
             misfit: None,
         }))
     }
