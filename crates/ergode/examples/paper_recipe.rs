@@ -68,6 +68,14 @@ fn main() -> Result<()> {
     )?;
     report("and a control variate", &neural, &paper, 1, Some(4), &ours)?;
     report(
+        "and phi_n of degree 1..2",
+        &neural,
+        &paper,
+        2,
+        Some(4),
+        &ours,
+    )?;
+    report(
         "closed-form score, rescaled network",
         &closed,
         &rescaled,
