@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ergode::{
-    Affine2d, BurnIn, ChannelScale, Conditional, ConditionalOperator, ConditionalScore, Control,
+    Affine2d, BurnIn, Conditional, ConditionalOperator, ConditionalScore, Control,
     CoxIngersollRoss, Ensemble, ExactScore, Functions, Jackknife, LagGrid, LaggedConfig, Layout,
     Library, LinearMobility, Mobility, MobilityConfig, MobilityFit, Monomials,
     NeuralMobilityConfig, NeuralMobilityFit, OrnsteinUhlenbeck, PolynomialConfig, ResidualConfig,
@@ -299,10 +299,7 @@ fn cir_fit(cir: &CoxIngersollRoss, data: &Ensemble, factor: f64, steps: u64) -> 
     let operator = ConditionalOperator::new(&score, &future, &x, lags).unwrap();
     let operator = operator.with_baseline(data, 3, &every(), &Control::new());
     let phi = array![[cir.theta * cir.gamma]];
-    let config = NeuralMobilityConfig {
-        scale: ChannelScale::SamplingError,
-        ..small(steps)
-    };
+    let config = small(steps);
     let stationary = ExactScore::new(1, cir);
     let control = Control::new();
     let operator = operator.unwrap();
