@@ -1,6 +1,6 @@
 //! The paper's recipe on its two-dimensional benchmark, and what each change to it brings.
 //!
-//! `cargo run --release --example paper_recipe -- [TIME] [FOLDER]`: trajectories of length TIME (3000, as in the
+//! `cargo run --release -p ergode --example paper_recipe -- [TIME] [FOLDER]`: trajectories of length TIME (3000, as in the
 //! paper), networks kept in FOLDER so that a second run does not train them again. Errors are over the
 //! data, relative to the exact D, R and, for "M", to M − Φ, so that the constant mobility scores 1.
 
