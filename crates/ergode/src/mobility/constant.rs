@@ -117,6 +117,21 @@ impl Mobility for Array2<f64> {
     }
 }
 
+impl Mobility for ConstantMobility {
+    fn dim(&self) -> usize {
+        self.value.nrows()
+    }
+    fn mobility(&self, x: &[f64], out: &mut [f64]) {
+        self.value.mobility(x, out);
+    }
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
+        self.value.div_mobility(x, out);
+    }
+    fn div_transpose(&self, x: &[f64], out: &mut [f64]) {
+        self.value.div_transpose(x, out);
+    }
+}
+
 /// Estimate Φ from the statistics of the coordinates with themselves.
 ///
 /// The future functions must be the D coordinates; the initial functions the coordinates, followed

@@ -1,4 +1,4 @@
-//! Mobilities of a linear span, and the constant one.
+//! Mobilities of a linear span.
 
 use std::ops::Range;
 
@@ -6,7 +6,6 @@ use ndarray::{Array1, ArrayView1};
 use rayon::prelude::*;
 
 use super::basis::TensorBasis;
-use super::constant::ConstantMobility;
 use super::{Mobility, factorise};
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
@@ -128,23 +127,5 @@ impl Mobility for LinearMobility {
     }
     fn div_transpose(&self, x: &[f64], out: &mut [f64]) {
         self.transposed.values(x, out);
-    }
-}
-
-impl Mobility for ConstantMobility {
-    fn dim(&self) -> usize {
-        self.value.nrows()
-    }
-    fn mobility(&self, x: &[f64], out: &mut [f64]) {
-        let n = x.len() / self.dim();
-        for (row, value) in out.chunks_exact_mut(n.max(1)).zip(&self.value) {
-            row.fill(*value);
-        }
-    }
-    fn div_mobility(&self, _x: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
-    }
-    fn div_transpose(&self, _x: &[f64], out: &mut [f64]) {
-        out.fill(0.0);
     }
 }
