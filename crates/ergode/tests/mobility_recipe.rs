@@ -40,7 +40,15 @@ fn the_affine_mobility_is_found_without_being_told_anything() {
         assert!(d < 0.03, "{d}");
         assert!(r < 0.06, "{r}");
         assert_ne!(found.recipe, Recipe::Auto);
-        assert_eq!(found.fit.mobility.psd_violation(&data), 0.0);
+        for stretch in [1.0, 2.0, 4.0] {
+            let indefinite = found.fit.mobility.psd_violation_beyond(&data, stretch);
+            println!(
+                "  indefinite at {stretch}: {indefinite}; {:?}",
+                found.fit.positivity
+            );
+            assert_eq!(indefinite, 0.0, "{stretch} times as far as the samples");
+        }
+        assert_eq!(found.fit.warnings, Vec::<String>::new());
     }
 }
 

@@ -81,20 +81,27 @@ impl LinearMobility {
 
     /// The fraction of the samples where D is not positive definite.
     pub fn psd_violation(&self, ensemble: &Ensemble) -> f64 {
+        self.psd_violation_beyond(ensemble, 1.0)
+    }
+
+    /// The same at the states m + f (x − m), `stretch` = f times as far from the mean m of the basis'
+    /// standardisation as the samples x are.
+    pub fn psd_violation_beyond(&self, ensemble: &Ensemble, stretch: f64) -> f64 {
         let segments = ensemble.segments().par_iter();
         let violations: usize = segments
             .map(|segment| {
                 let trajectory = &ensemble.trajectories()[segment.trajectory];
-                self.violations(trajectory, segment.rows.clone())
+                self.violations(trajectory, segment.rows.clone(), stretch)
             })
             .sum();
         violations as f64 / ensemble.samples() as f64
     }
 
     /// The number of rows where D is not positive definite.
-    fn violations(&self, trajectory: &Trajectory, rows: Range<usize>) -> usize {
+    fn violations(&self, trajectory: &Trajectory, rows: Range<usize>, stretch: f64) -> usize {
         const TILE: usize = 256;
         let dim = self.dim();
+        let mean = &self.basis.standardiser().mean;
         let (mut states, mut x) = (vec![0.0; dim * TILE], vec![0.0; dim * TILE]);
         let mut tensors = vec![0.0; dim * dim * TILE];
         let mut violations = 0;
@@ -104,7 +111,7 @@ impl LinearMobility {
             trajectory.copy_rows(start..end, &mut states[..dim * n]);
             for (s, state) in states[..dim * n].chunks_exact(dim).enumerate() {
                 for (i, value) in state.iter().enumerate() {
-                    x[i * n + s] = *value;
+                    x[i * n + s] = mean[i] + stretch * (value - mean[i]);
                 }
             }
             let tensors = &mut tensors[..dim * dim * n];

@@ -21,6 +21,8 @@ use crate::linalg;
 pub struct Positivity {
     /// Fraction of the samples where the unconstrained D was not positive definite.
     pub violation: f64,
+    /// The same in the tails: at states two and four times as far from the mean, the larger fraction.
+    pub tail_violation: f64,
     /// Rise of χ² per equation.
     pub cost: f64,
 }
@@ -32,22 +34,36 @@ const ROUNDS: usize = 4;
 /// Steps of the constrained least squares.
 const STEPS: usize = 400;
 
-/// Refit with D positive definite everywhere, where the fit has an indefinite D at some sample; any
-/// other fit comes back as it is.
+/// The tails are the samples moved away from their mean by these factors.
+const STRETCHES: [f64; 2] = [2.0, 4.0];
+
+/// The largest fraction of tail states where D is not positive definite.
+pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> f64 {
+    let violations = STRETCHES.map(|stretch| mobility.psd_violation_beyond(ensemble, stretch));
+    violations.into_iter().fold(0.0, f64::max)
+}
+
+/// Refit with D positive definite everywhere, where the fit has an indefinite D at some sample or in
+/// the tails; any other fit comes back as it is.
 ///
 /// D(z) = V(z)ᵀ Q V(z), with V the monomials up to half the degree of D and Q = L Lᵀ + δ, is positive
 /// for any L. Starting from the unconstrained solution, L and the coefficients of R minimise the same
 /// objective, linearised anew a few times. It takes D of even degree with no entry masked; errors of
 /// the coefficients remain those of the unconstrained fit, which are the larger ones.
+///
+/// Nothing was measured in the tails. Where D is indefinite there only, the refined fit replaces the
+/// other if its χ² is higher by less than the number of coefficients, so that the data do not tell the
+/// two apart; else the fit stays, with a warning.
 pub fn refine_positive(
-    fit: MobilityFit,
+    mut fit: MobilityFit,
     equations: &dyn Equations,
     ensemble: &Ensemble,
     config: &MobilityConfig,
     control: &Control,
 ) -> Result<MobilityFit> {
     let violation = fit.mobility.psd_violation(ensemble);
-    if violation == 0.0 {
+    let tail_violation = tail_violation(&fit.mobility, ensemble);
+    if violation == 0.0 && tail_violation == 0.0 {
         return Ok(fit);
     }
     let squares = Squares::new(fit.mobility.basis())?;
@@ -59,20 +75,29 @@ pub fn refine_positive(
         coefficients = squares.nearest((&coefficients + &step).view(), &matrix)?;
     }
     let chi2 = solver.chi2(coefficients.view())?;
-    let before = solver.chi2(fit.mobility.coefficients())?;
+    let cost = chi2 - solver.chi2(fit.mobility.coefficients())?;
+    let rise = cost * equations.observed().len() as f64;
+    if violation == 0.0 && rise > coefficients.len() as f64 {
+        fit.warnings.push(format!(
+            "D is positive at every sample but not beyond them (at {:.1} % of states some times as \
+             far from the mean), and a D positive everywhere would raise chi^2 by {rise:.0}; do not \
+             trust the model outside the samples",
+            100.0 * tail_violation
+        ));
+        return Ok(fit);
+    }
     let mobility = LinearMobility::new(fit.mobility.basis().clone(), coefficients)?;
-    let mut fit = MobilityFit {
+    Ok(MobilityFit {
+        spectrum: equations.spectrum(mobility.coefficients())?,
         mobility,
         chi2_per_equation: chi2,
-        spectrum: Vec::new(),
         positivity: Some(Positivity {
             violation,
-            cost: chi2 - before,
+            tail_violation,
+            cost,
         }),
         ..fit
-    };
-    fit.spectrum = equations.spectrum(fit.mobility.coefficients())?;
-    Ok(fit)
+    })
 }
 
 /// How the coefficients of D follow from Q.

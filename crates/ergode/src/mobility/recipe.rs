@@ -10,7 +10,7 @@ use super::equations::Equations;
 use super::fit::fit_mobility;
 use super::ladder::{LadderConfig, fit_mobility_ladder};
 use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
-use super::positive::refine_positive;
+use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Semigroup, SemigroupConfig};
 use super::weak::{Weak, WeakConfig};
@@ -164,7 +164,8 @@ fn positive(
     top: (usize, usize),
     control: &Control,
 ) -> Result<MobilityFit> {
-    if fit.mobility.psd_violation(ensemble) == 0.0 {
+    let inside = fit.mobility.psd_violation(ensemble) == 0.0;
+    if inside && tail_violation(&fit.mobility, ensemble) == 0.0 {
         return Ok(fit);
     }
     let (d, r) = fit
@@ -173,6 +174,10 @@ fn positive(
         .rfind(|rung| rung.taken)
         .map_or(top, |rung| (rung.diffusion_degree, rung.current_degree));
     let even = d.next_multiple_of(2);
+    if inside && (even != d || config.mask.is_some()) {
+        // A linear D is negative far away whatever the data; there the model is not evaluated.
+        return Ok(fit);
+    }
     if even > top.0.next_multiple_of(2) || (even != d && config.degrees.is_some()) {
         let mut fit = fit;
         fit.warnings.push(format!(
