@@ -88,6 +88,40 @@ fn deviation(fit: &MobilityFit, x: &[f64], exact: ArrayView2<f64>) -> f64 {
     largest(fit.mobility.at(x).iter().zip(exact).map(|(m, e)| m - e))
 }
 
+/// A coefficient below its floor is put there and the others are fitted anew; one above it is not
+/// touched.
+#[test]
+fn coefficients_stay_above_their_floors() {
+    let system = rotating(2);
+    let space = SemigroupConfig {
+        degree: 2,
+        test_degree: 2,
+    };
+    let expectations = exact_expectations(&system, space.moment_degree(0), 2, &[0.0, 0.2, 0.5]);
+    let basis = TensorBasis::polynomial(&names(2), &identity(2), 0, 0, None).unwrap();
+    let equations = Semigroup::exact(expectations, &basis, &space).unwrap();
+    let fit = |label: &str, floor: f64| {
+        let floors = [(label.to_owned(), floor)].into();
+        let config = MobilityConfig {
+            floors,
+            ..MobilityConfig::default()
+        };
+        fit_mobility(&equations, &config, &Control::new())
+    };
+    let exact = system.mobility_matrix();
+    let low = fit("D[x0,x0] 1", 0.5 * exact[[0, 0]]).unwrap();
+    assert!(deviation(&low, &[0.0, 0.0], exact) < 1e-9);
+    let high = fit("D[x0,x0] 1", 1.2 * exact[[0, 0]]).unwrap();
+    let m = high.mobility.at(&[0.0, 0.0]);
+    assert_eq!(m[0], 1.2 * exact[[0, 0]]);
+    assert!((m[3] - exact[[1, 1]]).abs() > 1e-6, "the others give way");
+    let refused = fit("D[y,y] 1", 0.0).unwrap_err().to_string();
+    assert!(
+        refused.contains("D[y,y] 1") && refused.contains("D[x0,x0] 1"),
+        "{refused}"
+    );
+}
+
 #[test]
 fn exact_correlations_of_a_rotating_ou_give_its_mobility() {
     for (dim, degree, mobility_degree) in [(2, 3, 0), (2, 3, 2), (5, 2, 0)] {

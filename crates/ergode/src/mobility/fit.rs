@@ -2,8 +2,8 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
+use super::config::MobilityConfig;
 use super::equations::Equations;
 use super::identifiability::{Evidence, Identifiability};
 use super::linear::LinearMobility;
@@ -12,55 +12,6 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, deviations};
 use crate::linalg;
-
-/// How the coefficients of a mobility are fitted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MobilityConfig {
-    /// Ridges that are tried: χ² added for ⟨|M − Φ|²⟩ = ⟨|Φ|²⟩.
-    pub ridges: Vec<f64>,
-    /// Folds of the cross-validation over blocks.
-    pub folds: usize,
-    /// Known mean of M; it enters with its own error, and is not estimated anew in the blocks.
-    pub mean: Option<MeanConstraint>,
-    /// Most Gauss-Newton steps.
-    pub iterations: usize,
-}
-
-impl Default for MobilityConfig {
-    fn default() -> Self {
-        Self {
-            ridges: vec![0.0, 0.1, 1.0, 10.0, 100.0],
-            folds: 6,
-            mean: None,
-            iterations: 50,
-        }
-    }
-}
-
-impl MobilityConfig {
-    fn validate(&self) -> Result<()> {
-        if self.ridges.is_empty() || self.ridges.iter().any(|r| !(r.is_finite() && *r >= 0.0)) {
-            return Err(Error::input(
-                "give at least one ridge, each finite and not negative",
-            ));
-        }
-        if self.folds < 2 {
-            return Err(Error::input("a held-out test needs at least two folds"));
-        }
-        Ok(())
-    }
-}
-
-/// ⟨M⟩ = Φ as further equations, each weighted by its error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MeanConstraint {
-    /// Φ.
-    pub value: Array2<f64>,
-    /// Standard error of each entry, positive.
-    pub error: Array2<f64>,
-}
 
 /// A standard error this small against the largest is rounding.
 const NEGLIGIBLE: f64 = 1e-9;
@@ -108,7 +59,7 @@ impl<'a> Solver<'a> {
         config: &'a MobilityConfig,
         control: &'a Control,
     ) -> Result<Self> {
-        config.validate()?;
+        config.validate(equations.basis())?;
         let blocks = equations.blocks();
         if blocks == 1 {
             return Err(Error::input(
@@ -295,6 +246,30 @@ impl<'a> Solver<'a> {
         Ok((coefficients, false))
     }
 
+    /// The coefficients of least objective, those that fall below their floors held there.
+    fn minimise_above_floors(&self, start: Array1<f64>, ridge: f64) -> Result<(Array1<f64>, bool)> {
+        let labels = self.equations.basis().labels();
+        let floor = |label: &str| self.config.floors.get(label).copied();
+        let floors: Vec<f64> = labels
+            .map(|label| floor(label).unwrap_or(f64::NEG_INFINITY))
+            .collect();
+        let mut free = self.every();
+        let mut from = start;
+        loop {
+            let (mut coefficients, converged) =
+                self.minimise(self.equations, from, &free, ridge)?;
+            let before = free.len();
+            free.retain(|&k| coefficients[k] >= floors[k]);
+            if free.len() == before {
+                return Ok((coefficients, converged));
+            }
+            for (c, floor) in coefficients.iter_mut().zip(&floors) {
+                *c = c.max(*floor);
+            }
+            from = coefficients;
+        }
+    }
+
     /// The normal matrix at these coefficients, and the Gauss-Newton step from them.
     pub(super) fn quadratic(
         &self,
@@ -361,8 +336,7 @@ impl<'a> Solver<'a> {
     /// The solution with the ridge of least held-out χ², its errors and diagnostics.
     pub(super) fn finish(&self, from: Array1<f64>, trials: Vec<RidgeTrial>) -> Result<MobilityFit> {
         let ridge = best(&trials).map_or(0.0, |trial| trial.ridge);
-        let (coefficients, converged) =
-            self.minimise(self.equations, from, &self.every(), ridge)?;
+        let (coefficients, converged) = self.minimise_above_floors(from, ridge)?;
         let (residual, jacobian) =
             self.system(self.equations, coefficients.view(), &self.weights)?;
         let fitted = residual.slice(ndarray::s![..self.weights.len()]).to_owned();

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use ndarray::Array1;
 use serde::{Deserialize, Serialize};
 
+use super::config::MobilityConfig;
 use super::equations::Equations;
-use super::fit::{MobilityConfig, Solver, best, fit_mobility};
+use super::fit::{Solver, best, fit_mobility};
 use super::result::MobilityFit;
 use crate::control::Control;
 use crate::error::{Error, Result};

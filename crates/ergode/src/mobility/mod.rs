@@ -2,6 +2,7 @@
 
 mod basis;
 mod conditional;
+mod config;
 mod constant;
 mod equations;
 mod fit;
@@ -26,11 +27,12 @@ pub use conditional::{
     Conditional, ConditionalOperator, OperatorSums, ResidualConfig, ResidualTarget,
     estimate_residual,
 };
+pub use config::{MeanConstraint, MobilityConfig};
 pub use constant::{
     ConstantMobility, PhiMethod, Repair, SymmetryClass, estimate_constant_mobility,
 };
 pub use equations::{Equations, GeneratorResidual};
-pub use fit::{MeanConstraint, MobilityConfig, fit_mobility};
+pub use fit::fit_mobility;
 pub use identifiability::{CorrelationBound, Identifiability};
 pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
 pub use lattice::{

@@ -6,8 +6,9 @@ use ndarray::{Array1, Array2, ArrayView1, Axis};
 use serde::Serialize;
 
 use super::basis::TensorBasis;
+use super::config::MobilityConfig;
 use super::equations::Equations;
-use super::fit::{MobilityConfig, Solver};
+use super::fit::Solver;
 use super::linear::LinearMobility;
 use super::moments::exponents;
 use super::result::MobilityFit;

@@ -20,8 +20,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{LaggedConfig, Subsample};
 
-/// Which equations determine a polynomial mobility; the paper's recipe, whose mobility is a network, is
-/// [`fit_paper_mobility`](super::fit_paper_mobility).
+/// Which equations determine the mobility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recipe {
@@ -32,6 +31,9 @@ pub enum Recipe {
     Semigroup,
     /// Stationary operator, integral in time, polynomial score ([`Weak`]).
     Weak,
+    /// The paper's: conditional score, derivative in time, mobility by a network
+    /// ([`fit_paper_mobility`](super::fit_paper_mobility)).
+    Paper,
 }
 
 /// What is asked of a recipe.
@@ -220,6 +222,9 @@ fn choose(
     let functions = binomial(dim + spaces.semigroup.degree, dim);
     match asked {
         Recipe::Semigroup | Recipe::Weak => Ok((asked, "asked for".to_owned())),
+        Recipe::Paper => Err(Error::input(
+            "the paper's recipe has no polynomial mobility; it is fitted by fit_paper_mobility",
+        )),
         Recipe::Auto if functions <= MOST_FUNCTIONS => Ok((
             Recipe::Semigroup,
             format!(
@@ -286,7 +291,7 @@ impl Plan {
                     statistics.statistics.subsample = Subsample::Stride(stride);
                 }
             }
-            Recipe::Auto | Recipe::Semigroup => {
+            _ => {
                 statistics.future_degree = spaces.semigroup.test_degree;
                 statistics.initial_degree = spaces.semigroup.test_degree;
                 statistics.moment_degree = spaces.semigroup.moment_degree(degree);
@@ -311,9 +316,7 @@ impl Plan {
         let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
         Ok(match self.recipe {
             Recipe::Weak => Box::new(Weak::new(sums, &basis, &self.spaces.weak)?),
-            Recipe::Auto | Recipe::Semigroup => {
-                Box::new(Semigroup::new(sums, &basis, &self.spaces.semigroup)?)
-            }
+            _ => Box::new(Semigroup::new(sums, &basis, &self.spaces.semigroup)?),
         })
     }
 }
