@@ -1,7 +1,7 @@
 //! Files that appear complete or not at all.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,6 +19,15 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
+    /// Writes all of `bytes` to `path`.
+    pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = Self::create(path)?;
+        file.file()
+            .write_all(bytes)
+            .map_err(|error| Error::io(path, error))?;
+        file.commit()
+    }
+
     /// Creates the temporary file `.NAME.PID.COUNTER.tmp` in the folder of `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         static COUNTER: AtomicU64 = AtomicU64::new(0);

@@ -14,6 +14,7 @@ mod npy_header;
 mod npz;
 mod npz_write;
 mod scan;
+mod split;
 mod standardise;
 mod stream;
 mod support;

@@ -1,6 +1,5 @@
 //! Training: stochastic gradients, a held-out loss that decides when to stop, checkpoints.
 
-use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
@@ -248,12 +247,8 @@ fn given_up(state: &State, config: &TrainConfig) -> bool {
 }
 
 fn save(path: &Path, state: &State) -> Result<()> {
-    let mut file = AtomicFile::create(path)?;
     let bytes = serde_json::to_vec(state).expect("a training state is plain");
-    file.file()
-        .write_all(&bytes)
-        .map_err(|error| Error::io(path, error))?;
-    file.commit()
+    AtomicFile::write(path, &bytes)
 }
 
 fn resume(path: &Path, purpose: &str) -> Result<State> {
