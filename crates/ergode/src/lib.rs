@@ -72,7 +72,7 @@ pub use check::{
 pub use control::Control;
 pub use data::{
     BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Support, Times, Trajectory,
-    Values, formats, read_ensemble, write_ensemble,
+    Values, formats, read_ensemble, write_arrays, write_ensemble,
 };
 pub use error::{Error, Result};
 pub use lagged::{

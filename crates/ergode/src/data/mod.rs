@@ -23,6 +23,7 @@ mod trajectory;
 pub(crate) use atomic::AtomicFile;
 pub use ensemble::{BurnIn, Ensemble, Segment};
 pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
+pub use npz::write_arrays;
 pub use standardise::Standardiser;
 pub(crate) use stream::NpyStream;
 pub use support::Support;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read};
 use std::path::Path;
 
-use zip::result::ZipError;
+use ndarray::ArrayViewD;
+use zip::result::{ZipError, ZipResult};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::atomic::AtomicFile;
@@ -13,7 +14,7 @@ use super::format::{Format, Kind, ReadOptions, check_dt, in_file, open, times_fr
 use super::npy::{NpyArray, trimmed};
 use super::npy_dtype::Element;
 use super::npy_header::{Fault, NpyHeader, tuple};
-use super::npz_write::write_archive;
+use super::npz_write::{write_archive, write_named};
 use super::trajectory::{Times, Trajectory, Values};
 use crate::error::{Error, Result};
 
@@ -70,14 +71,28 @@ impl Format for Npz {
     }
 
     fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
-        let mut atomic = AtomicFile::create(path)?;
-        let writer = BufWriter::new(atomic.file());
-        write_archive(writer, ensemble).map_err(|error| match error {
-            ZipError::Io(source) => Error::io(path, source),
-            other => Error::file(path, format!("cannot be written: {other}")),
-        })?;
-        atomic.commit()
+        write_atomically(path, |writer| write_archive(writer, ensemble))
     }
+}
+
+/// Writes named arrays to a NumPy archive, which appears under its name once it is complete.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_arrays(path: impl AsRef<Path>, arrays: &[(&str, ArrayViewD<'_, f64>)]) -> Result<()> {
+    write_atomically(path.as_ref(), |writer| write_named(writer, arrays))
+}
+
+fn write_atomically(
+    path: &Path,
+    write: impl FnOnce(BufWriter<&mut File>) -> ZipResult<()>,
+) -> Result<()> {
+    let mut atomic = AtomicFile::create(path)?;
+    write(BufWriter::new(atomic.file())).map_err(|error| match error {
+        ZipError::Io(source) => Error::io(path, source),
+        other => Error::file(path, format!("cannot be written: {other}")),
+    })?;
+    atomic.commit()
 }
 
 fn with_shared_times(values: Values, times: Times, trim: bool) -> Trajectory {

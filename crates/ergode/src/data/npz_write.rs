@@ -2,6 +2,7 @@
 
 use std::io::{Seek, Write};
 
+use ndarray::ArrayViewD;
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -32,11 +33,6 @@ pub(super) fn write_arrays<W: Write + Seek>(
     names: &[String],
 ) -> ZipResult<()> {
     let mut zip = ZipWriter::new(writer);
-    let options = |size: u64| {
-        SimpleFileOptions::default()
-            .compression_method(CompressionMethod::Stored)
-            .large_file(size >= u64::from(u32::MAX))
-    };
     zip.start_file("x.npy", options(size))?;
     x(&mut zip)?;
     // At most one time per row, so never larger than the values in double precision.
@@ -44,6 +40,31 @@ pub(super) fn write_arrays<W: Write + Seek>(
     t(&mut zip)?;
     zip.start_file("names.npy", options(0))?;
     write_names(&mut zip, names)?;
+    zip.finish()?.flush()?;
+    Ok(())
+}
+
+/// Files in an archive, not compressed.
+fn options(size: u64) -> SimpleFileOptions {
+    SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Stored)
+        .large_file(size >= u64::from(u32::MAX))
+}
+
+/// An archive of named arrays.
+pub(super) fn write_named(
+    writer: impl Write + Seek,
+    arrays: &[(&str, ArrayViewD<'_, f64>)],
+) -> ZipResult<()> {
+    let mut zip = ZipWriter::new(writer);
+    let mut bytes = Vec::new();
+    for (name, array) in arrays {
+        zip.start_file(format!("{name}.npy"), options(8 * array.len() as u64))?;
+        write_header(&mut zip, Dtype::F64, array.shape())?;
+        let array = array.as_standard_layout();
+        let numbers = array.as_slice().expect("the layout is standard");
+        write_numbers(&mut zip, Dtype::F64, numbers, &mut bytes)?;
+    }
     zip.finish()?.flush()?;
     Ok(())
 }
