@@ -27,6 +27,7 @@
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
 //! | K_t | semigroup without Monte Carlo | [`GalerkinReference`] |
+//! | | what a reader sees | [`Figure`], [`Page`] |
 //!
 //! Simulate the paper's two-dimensional system and estimate Φ = ⟨M⟩ from its correlations:
 //!
@@ -62,6 +63,7 @@ mod mobility;
 mod nn;
 mod observable;
 mod quadrature;
+mod report;
 mod score;
 mod simulate;
 mod systems;
@@ -99,6 +101,11 @@ pub use nn::{
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
     Monomials, RadialBasis, SpinFamilies,
+};
+pub use report::{
+    Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,
+    Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart, Series,
+    SeriesStyle, Table, check_section, write_figures,
 };
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,

@@ -1,0 +1,24 @@
+//! Figures, and the page that shows them: one drawing for the page, the file and the printer.
+
+mod draw;
+mod figure;
+mod gaps;
+mod page;
+mod sections;
+
+pub use figure::{
+    Across, Arrows, Axis, BarSeries, Bars, Colours, Figure, Heatmap, LabelledMatrix, Lines, Mark,
+    Palette, Panel, PanelContent, Role, Series, SeriesStyle,
+};
+pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
+pub use sections::check_section;
+
+/// A name as an anchor or a file name: letters, digits and hyphens.
+fn identifier(name: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let text: String = name.chars().map(keep).collect();
+    match text.trim_matches('-') {
+        "" => "unnamed".into(),
+        text => text.to_lowercase(),
+    }
+}
