@@ -25,6 +25,7 @@
 //! | λ_V, ε, T (A_U λ_V^{−1/2} ε + ζ) | what the residual means for correlations | [`Identifiability`], [`CorrelationBound`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
+//! | C_mn(τ), p_ss, S(f) of model and data | a verdict against the noise floor | [`validate_rollouts`], [`Validation`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
 //! | K_t | semigroup without Monte Carlo | [`GalerkinReference`] |
 //! | | what a reader sees | [`Figure`], [`Page`] |
@@ -67,6 +68,7 @@ mod report;
 mod score;
 mod simulate;
 mod systems;
+mod validate;
 
 pub use check::{
     CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
@@ -126,4 +128,8 @@ pub use systems::{
     GalerkinReference, Grid1d, Grid2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol,
     SYSTEMS, SoftSpin, SoftSpinMoments, Spacing, System, SystemEntry, Transition, generate,
     system_by_name,
+};
+pub use validate::{
+    Axis, Comparison, Curve, Distance, RecordSummary, Role, Rollout, RolloutCurve, ValidateConfig,
+    Validation, Worst, validate_rollouts,
 };

@@ -23,3 +23,4 @@ mod score_neural;
 mod simulate;
 mod support;
 mod systems;
+mod validate;

@@ -22,8 +22,10 @@ pub(crate) use cells::normal_score;
 pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
 use record::Record;
+pub(crate) use record::interval as mean_interval;
 pub(crate) use report::digits;
 pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
+pub(crate) use series::fourier;
 pub(crate) use stationarity::{kolmogorov_tail, two_sample};
 
 /// Samples below which nothing is tested.

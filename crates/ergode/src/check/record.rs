@@ -114,7 +114,7 @@ impl<'a> Record<'a> {
 }
 
 /// Mean time between neighbouring samples.
-pub(super) fn interval(ensemble: &Ensemble) -> f64 {
+pub(crate) fn interval(ensemble: &Ensemble) -> f64 {
     if let Some(interval) = ensemble.sampling_interval() {
         return interval;
     }

@@ -203,7 +203,7 @@ impl Series {
 }
 
 /// Discrete Fourier transform in place, Σ_b z_b e^{−2πi kb/n}, n a power of two.
-fn fourier(re: &mut [f64], im: &mut [f64]) {
+pub(crate) fn fourier(re: &mut [f64], im: &mut [f64]) {
     let n = re.len();
     for i in 1..n {
         let j = i.reverse_bits() >> (usize::BITS - n.trailing_zeros());

@@ -26,6 +26,7 @@ pub use conditional::{
 pub use confinement::Confinement;
 pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
 pub use fields::{Gradients, SpinFields, VectorFields};
+pub(crate) use identity::normal_tails;
 pub use identity::{Identity, IdentityTest};
 pub use regression::NoiseConfig;
 pub use resample::{Marginal, ResampleConfig, Resampling};

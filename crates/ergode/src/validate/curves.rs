@@ -1,0 +1,125 @@
+//! Curves of the held-out data with those of the rollouts beside them.
+
+use serde::{Deserialize, Serialize};
+
+use super::floor::{Distance, Norm, measure};
+use crate::lagged::Jackknife;
+
+/// Points along one argument of a curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is along it.
+    pub name: String,
+    /// The points.
+    pub at: Vec<f64>,
+}
+
+/// One curve: a correlation, a density, a spectrum; with two axes a joint density, with none a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What it is.
+    pub label: String,
+    /// Its arguments; values run over the last one first.
+    pub axes: Vec<Axis>,
+    /// The held-out data.
+    pub data: Vec<f64>,
+    /// Their standard errors.
+    pub error: Vec<f64>,
+    /// Every rollout, in the order in which they were given.
+    pub rollouts: Vec<RolloutCurve>,
+}
+
+/// A curve of a rollout.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RolloutCurve {
+    /// Its values.
+    pub values: Vec<f64>,
+    /// Their standard errors.
+    pub error: Vec<f64>,
+    /// How far it is from that of the data.
+    pub distance: Distance,
+}
+
+/// The curve that is off by most, in units of its own floor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worst {
+    /// Label of the curve.
+    pub label: String,
+    /// Its distance; `z` and `probability` are those of the largest distance of all curves.
+    pub distance: Distance,
+}
+
+/// A family of curves, compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The curves.
+    pub curves: Vec<Curve>,
+    /// The mean distance over all curves, one per rollout.
+    pub overall: Vec<Distance>,
+    /// The curve that is off by most, one per rollout.
+    pub worst: Vec<Worst>,
+}
+
+/// What a curve is, before its values are known.
+#[derive(Clone, Debug)]
+pub(super) struct Shape {
+    pub(super) label: String,
+    pub(super) axes: Vec<Axis>,
+}
+
+impl Shape {
+    fn len(&self) -> usize {
+        self.axes.iter().map(|axis| axis.at.len()).product()
+    }
+}
+
+/// Compare the values of the curves, given one after the other.
+pub(super) fn compare(
+    shapes: Vec<Shape>,
+    data: &Jackknife,
+    rollouts: &[Jackknife],
+    norm: Norm,
+    draws: usize,
+    seed: u64,
+) -> Comparison {
+    if shapes.is_empty() {
+        return Comparison::default();
+    }
+    let lengths: Vec<usize> = shapes.iter().map(Shape::len).collect();
+    let measured: Vec<_> = rollouts
+        .iter()
+        .map(|model| measure(data, model, &lengths, norm, draws, seed))
+        .collect();
+    let data_errors = data.errors();
+    let errors: Vec<_> = rollouts.iter().map(Jackknife::errors).collect();
+    let mut start = 0;
+    let mut curves = Vec::with_capacity(shapes.len());
+    for (c, shape) in shapes.into_iter().enumerate() {
+        let cut = start..start + lengths[c];
+        start = cut.end;
+        let part = |values: &ndarray::Array1<f64>| values.slice(ndarray::s![cut.clone()]).to_vec();
+        let of_rollout = |k: usize| RolloutCurve {
+            values: part(&rollouts[k].values),
+            error: part(&errors[k]),
+            distance: measured[k].curves[c],
+        };
+        curves.push(Curve {
+            label: shape.label,
+            axes: shape.axes,
+            data: part(&data.values),
+            error: part(&data_errors),
+            rollouts: (0..rollouts.len()).map(of_rollout).collect(),
+        });
+    }
+    Comparison {
+        overall: measured.iter().map(|m| m.overall).collect(),
+        worst: measured
+            .iter()
+            .map(|m| Worst {
+                label: curves[m.worst.0].label.clone(),
+                distance: m.worst.1,
+            })
+            .collect(),
+        curves,
+    }
+}

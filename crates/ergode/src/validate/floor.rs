@@ -1,0 +1,202 @@
+//! How far two ensembles are apart, beside what chance gives.
+
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::check::normal_score;
+use crate::lagged::Jackknife;
+use crate::linalg;
+use crate::score::normal_tails;
+use crate::simulate::{Purpose, Stream};
+
+/// A distance between a rollout and the held-out data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Distance {
+    /// The distance.
+    pub value: f64,
+    /// What an independent record of the same size as the held-out one gives on average.
+    pub floor: f64,
+    /// What it gives at most in 95 of 100 cases.
+    pub floor_95: f64,
+    /// `value / floor`.
+    pub over_floor: f64,
+    /// The excess over chance as a normal score; chance is that of the held-out data and of a rollout of
+    /// this length together.
+    pub z: f64,
+    /// The probability of so large a distance by chance.
+    pub probability: f64,
+}
+
+/// How the differences along a curve become one number.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Norm {
+    /// √(mean Δ²).
+    RootMeanSquare,
+    /// Σ |Δ|.
+    Sum,
+}
+
+impl Norm {
+    fn of(self, differences: ArrayView1<f64>) -> f64 {
+        match self {
+            Norm::RootMeanSquare => {
+                (differences.dot(&differences) / differences.len() as f64).sqrt()
+            }
+            Norm::Sum => differences.iter().map(|d| d.abs()).sum(),
+        }
+    }
+}
+
+/// The distances of all curves of a family.
+pub(super) struct Distances {
+    /// One per curve.
+    pub(super) curves: Vec<Distance>,
+    /// Their mean.
+    pub(super) overall: Distance,
+    /// The curve with the largest distance in floors, and that distance; its probability is that of
+    /// the largest of all curves.
+    pub(super) worst: (usize, Distance),
+}
+
+/// Draws that are made together.
+const CHUNK: usize = 64;
+
+/// Compare the values of a family of curves, given one after the other with these `lengths`.
+///
+/// Sampling errors are drawn as Σ_b ± δ_b with the jackknife deviations δ_b of the blocks and random
+/// signs, which keeps the correlations between curves and along them. The floor adds two such draws of
+/// the held-out data; chance adds one of these and one of the rollout.
+pub(super) fn measure(
+    data: &Jackknife,
+    model: &Jackknife,
+    lengths: &[usize],
+    norm: Norm,
+    draws: usize,
+    seed: u64,
+) -> Distances {
+    let sizes = |differences: ArrayView1<f64>| -> Array1<f64> {
+        let mut start = 0;
+        let mut size = |length: usize| {
+            start += length;
+            norm.of(differences.slice(ndarray::s![start - length..start]))
+        };
+        lengths.iter().map(|length| size(*length)).collect()
+    };
+    let values = sizes((&model.values - &data.values).view());
+    let chunks: Vec<[Array2<f64>; 2]> = (0..draws.div_ceil(CHUNK))
+        .into_par_iter()
+        .map(|chunk| {
+            let mut stream = Stream::new(seed, Purpose::Analysis, chunk as u64);
+            let mut noise = |deviations: ArrayView2<f64>| {
+                let shape = (CHUNK, deviations.nrows());
+                let signs = Array2::from_shape_simple_fn(shape, || {
+                    if stream.next_u64() >> 63 == 0 {
+                        1.0
+                    } else {
+                        -1.0
+                    }
+                });
+                linalg::multiply(signs.view(), deviations)
+            };
+            let first = noise(data.deviations.view());
+            let second = noise(data.deviations.view());
+            let rollout = noise(model.deviations.view());
+            [second, rollout].map(|other| {
+                let sum = &first + &other;
+                let mut all = Array2::zeros((CHUNK, lengths.len()));
+                for (mut row, sum) in all.rows_mut().into_iter().zip(sum.rows()) {
+                    row.assign(&sizes(sum));
+                }
+                all
+            })
+        })
+        .collect();
+    let stacked = |k: usize| {
+        let views: Vec<_> = chunks.iter().map(|pair| pair[k].view()).collect();
+        ndarray::concatenate(ndarray::Axis(0), &views).expect("one width")
+    };
+    let blocks = data.deviations.nrows().min(model.deviations.nrows());
+    summarise(&values, &stacked(0), &stacked(1), (blocks - 1) as f64)
+}
+
+/// From the distances and the drawn ones, (draw, curve).
+fn summarise(
+    values: &Array1<f64>,
+    floor: &Array2<f64>,
+    chance: &Array2<f64>,
+    freedom: f64,
+) -> Distances {
+    let curves: Vec<Distance> = (0..values.len())
+        .map(|c| {
+            let (floor, chance) = (floor.column(c).to_vec(), chance.column(c).to_vec());
+            Distance::new(values[c], floor, &chance, freedom)
+        })
+        .collect();
+    let mean = |row: ArrayView1<f64>| row.mean().unwrap_or(0.0);
+    let means = |all: &Array2<f64>| all.rows().into_iter().map(mean).collect::<Vec<f64>>();
+    let overall = Distance::new(mean(values.view()), means(floor), &means(chance), freedom);
+    // In units of the floor of each curve.
+    let largest = |row: ArrayView1<f64>| {
+        let ratios = row.iter().zip(&curves).map(|(value, c)| value / c.floor);
+        ratios
+            .enumerate()
+            .filter(|(_, ratio)| ratio.is_finite())
+            .fold(
+                (0, 0.0),
+                |best, now| if now.1 > best.1 { now } else { best },
+            )
+    };
+    let of_draws = |all: &Array2<f64>| -> Vec<f64> {
+        all.rows().into_iter().map(|row| largest(row).1).collect()
+    };
+    let (place, ratio) = largest(values.view());
+    let together = Distance::new(ratio, of_draws(floor), &of_draws(chance), freedom);
+    let mut worst = curves[place];
+    worst.z = together.z;
+    worst.probability = together.probability;
+    Distances {
+        curves,
+        overall,
+        worst: (place, worst),
+    }
+}
+
+impl Distance {
+    /// The cube root of a sum of squares is nearly normal (Wilson and Hilferty, 1931), so that
+    /// z = (d^⅔ − mean) / deviation over the draws of chance reaches beyond their number; the errors
+    /// come from few blocks, and z is taken as a Student t of that many degrees of freedom.
+    fn new(value: f64, mut floor: Vec<f64>, chance: &[f64], freedom: f64) -> Self {
+        floor.sort_by(f64::total_cmp);
+        let mean = floor.iter().sum::<f64>() / floor.len() as f64;
+        let root = |d: f64| d.cbrt().powi(2);
+        let count = chance.len() as f64;
+        let centre = chance.iter().map(|d| root(*d)).sum::<f64>() / count;
+        let square: f64 = chance.iter().map(|d| (root(*d) - centre).powi(2)).sum();
+        let t = (root(value) - centre) / (square / (count - 1.0)).sqrt();
+        let z = match t {
+            _ if value == 0.0 && centre == 0.0 => 0.0,
+            // A finite number, so that it can be written as JSON.
+            t if t.is_nan() || t == f64::INFINITY => f64::MAX,
+            t => normal_score(t, freedom),
+        };
+        Self {
+            value,
+            floor: mean,
+            floor_95: floor[(floor.len() * 95 / 100).min(floor.len() - 1)],
+            over_floor: if value == 0.0 {
+                0.0
+            } else {
+                (value / mean).min(f64::MAX)
+            },
+            z,
+            probability: upper_tail(z),
+        }
+    }
+}
+
+/// The probability that a standard normal number exceeds z.
+fn upper_tail(z: f64) -> f64 {
+    let half = 0.5 * normal_tails(z);
+    if z > 0.0 { half } else { 1.0 - half }
+}

@@ -1,0 +1,256 @@
+//! Is the model as good as the data can tell? Rollouts beside held-out data, against the noise floor.
+
+mod config;
+mod correlations;
+mod curves;
+mod density;
+mod floor;
+mod observables;
+mod passage;
+mod setting;
+mod spectrum;
+mod verdict;
+
+pub use config::ValidateConfig;
+pub use curves::{Axis, Comparison, Curve, RolloutCurve, Worst};
+pub use floor::Distance;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::{Finding, Severity, Verdict};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use setting::Setting;
+use verdict::judge;
+
+/// What a rollout is a rollout of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The learned model, which is judged.
+    Learned,
+    /// The same score with the constant mobility, for comparison.
+    Constant,
+    /// Anything else, for comparison.
+    Other,
+}
+
+/// A simulation of a model, without its transient.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    /// Name of the model.
+    pub name: String,
+    /// What it is.
+    pub role: Role,
+    /// The trajectories; as many samples as the held-out data or more.
+    pub ensemble: Ensemble,
+}
+
+/// An ensemble that was compared.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordSummary {
+    /// Its name.
+    pub name: String,
+    /// What it is; none for the held-out data.
+    pub role: Option<Role>,
+    /// Number of trajectories.
+    pub trajectories: usize,
+    /// Number of samples, after thinning to the common interval.
+    pub samples: usize,
+    /// The lag at which the autocorrelation of each coordinate falls below 0.05; none where the record
+    /// is too short to show it.
+    pub decorrelation_times: Vec<Option<f64>>,
+}
+
+/// Rollouts compared with held-out data; see [`validate_rollouts`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Validation {
+    /// Names of the coordinates.
+    pub names: Vec<String>,
+    /// The sampling interval at which all ensembles were compared.
+    pub sampling_interval: f64,
+    /// The longest lag.
+    pub horizon: f64,
+    /// The held-out data.
+    pub held_out: RecordSummary,
+    /// The rollouts; the first is the one that is judged.
+    pub rollouts: Vec<RecordSummary>,
+    /// Mean over the observables of a fit of the root mean square over lags of C_model − C_data.
+    pub correlation_rmse: f64,
+    /// What an independent record of the size of the held-out one gives for it on average.
+    pub noise_floor: f64,
+    /// `correlation_rmse / noise_floor`.
+    pub rmse_over_floor: f64,
+    /// `correlation_rmse` of the constant closure, where there is a rollout of it.
+    pub constant_rmse: Option<f64>,
+    /// Mean over the coordinates of Σ |p_model − p_data| over bins.
+    pub density_l1: f64,
+    /// What an independent record gives for it on average.
+    pub density_l1_floor: f64,
+    /// Correlations of the observables of a fit.
+    pub correlations: Comparison,
+    /// Correlations of observables, and at lags, outside a fit; those of the default are functions of
+    /// standardised coordinates.
+    pub other_correlations: Comparison,
+    /// Densities of the coordinates: the probabilities of bins, the outermost of which are open.
+    pub marginals: Comparison,
+    /// Joint densities of consecutive coordinates.
+    pub joints: Comparison,
+    /// Logarithms of the power spectra of the coordinates.
+    pub spectra: Comparison,
+    /// Logarithms of mean passage times between low and high states of the coordinates.
+    pub passages: Comparison,
+    /// What was found, the worst first.
+    pub reasons: Vec<Finding>,
+    /// The worst of it.
+    pub verdict: Verdict,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+    /// The configuration.
+    pub config: ValidateConfig,
+}
+
+/// Compare rollouts of a model with data that it was not fitted to.
+///
+/// Compared are correlations of observables inside and outside a fit, marginal and joint densities,
+/// power spectra, mean passage times and decorrelation times. Each distance stands beside the noise
+/// floor, the distance that an independent record of the same size would have, and its probability by
+/// chance; errors are over blocks, and their correlations are kept. The first rollout is judged.
+/// Ensembles with different sampling intervals are thinned to the largest of them.
+///
+/// # Errors
+/// When there is no rollout, the first is not a learned model, dimensions differ, sampling intervals
+/// have no common multiple among them, records are too short, or the work is stopped.
+///
+/// ```
+/// use ergode::{
+///     Control, OrnsteinUhlenbeck, Role, Rollout, System, ValidateConfig, Verdict, generate,
+///     validate_rollouts,
+/// };
+///
+/// let system = OrnsteinUhlenbeck::new(Default::default())?;
+/// let (mut protocol, control) = (system.protocol(), Control::new());
+/// let held_out = generate(&system, &protocol, &control)?.ensemble;
+/// protocol.simulate.seed += 1;
+/// let rollout = Rollout {
+///     name: "the truth".into(),
+///     role: Role::Learned,
+///     ensemble: generate(&system, &protocol, &control)?.ensemble,
+/// };
+/// let validation =
+///     validate_rollouts(&held_out, &[rollout], &ValidateConfig::default(), &control)?;
+/// assert_eq!(validation.verdict, Verdict::Pass);
+/// assert!(validation.rmse_over_floor < 2.0);
+/// # Ok::<(), ergode::Error>(())
+/// ```
+pub fn validate_rollouts(
+    held_out: &Ensemble,
+    rollouts: &[Rollout],
+    config: &ValidateConfig,
+    control: &Control,
+) -> Result<Validation> {
+    config.validate()?;
+    if rollouts.first().map(|rollout| rollout.role) != Some(Role::Learned) {
+        return Err(Error::input(
+            "the first rollout must be one of the learned model: it is the one that is judged",
+        ));
+    }
+    let setting = Setting::new(held_out, rollouts, config, control)?;
+    let correlations = correlations::training(&setting, config, control)?;
+    let other_correlations = correlations::other(&setting, config, control)?;
+    let marginals = density::marginals(&setting, config, control)?;
+    let joints = density::joints(&setting, config, control)?;
+    let mut notes = setting.notes.clone();
+    let (mut spectra, mut passages) = (Comparison::default(), Comparison::default());
+    if setting.even {
+        let (compared, note) = spectrum::spectra(&setting, config, control)?;
+        spectra = compared;
+        notes.extend(note);
+        let (compared, rare) = passage::passages(&setting, config, control)?;
+        passages = compared;
+        notes.extend(rare);
+    }
+    let constant = rollouts.iter().position(|r| r.role == Role::Constant);
+    let (rmse, density) = (correlations.overall[0], marginals.overall[0]);
+    let mut validation = Validation {
+        names: held_out.names().to_vec(),
+        sampling_interval: setting.interval,
+        horizon: setting.horizon,
+        held_out: summary("held-out data", None, &setting.held_out, &setting.times[0]),
+        rollouts: rollouts
+            .iter()
+            .enumerate()
+            .map(|(k, r)| {
+                let (ensemble, times) = (&setting.rollouts[k], &setting.times[k + 1]);
+                summary(&r.name, Some(r.role), ensemble, times)
+            })
+            .collect(),
+        correlation_rmse: rmse.value,
+        noise_floor: rmse.floor,
+        rmse_over_floor: rmse.over_floor,
+        constant_rmse: constant.map(|k| correlations.overall[k].value),
+        density_l1: density.value,
+        density_l1_floor: density.floor,
+        correlations,
+        other_correlations,
+        marginals,
+        joints,
+        spectra,
+        passages,
+        reasons: Vec::new(),
+        verdict: Verdict::Pass,
+        notes,
+        config: config.clone(),
+    };
+    validation.reasons = validation.judge(0);
+    validation.conclude();
+    Ok(validation)
+}
+
+fn summary(
+    name: &str,
+    role: Option<Role>,
+    ensemble: &Ensemble,
+    times: &[Option<f64>],
+) -> RecordSummary {
+    RecordSummary {
+        name: name.to_owned(),
+        role,
+        trajectories: ensemble.len(),
+        samples: ensemble.samples(),
+        decorrelation_times: times.to_vec(),
+    }
+}
+
+impl Validation {
+    /// Add what is known from elsewhere, such as the pre-flight check of the data, the time that the
+    /// model spent out of the support of the samples, or a diffusion that was not positive.
+    pub fn add_reason(&mut self, severity: Severity, text: impl Into<String>) {
+        self.reasons.push(Finding::new("given", severity, text, ""));
+        self.conclude();
+    }
+
+    /// What the comparisons say of rollout `k`, counted from 0 in the order in which they were given:
+    /// nothing where it cannot be told from the data.
+    pub fn judge(&self, k: usize) -> Vec<Finding> {
+        let families = [
+            (&verdict::CORRELATIONS, &self.correlations),
+            (&verdict::OTHER_CORRELATIONS, &self.other_correlations),
+            (&verdict::MARGINALS, &self.marginals),
+            (&verdict::JOINTS, &self.joints),
+            (&verdict::SPECTRA, &self.spectra),
+            (&verdict::PASSAGES, &self.passages),
+        ];
+        let families = families.into_iter();
+        families
+            .filter_map(|(words, comparison)| judge(words, comparison, k, &self.config))
+            .collect()
+    }
+
+    /// Order the reasons and draw the verdict.
+    fn conclude(&mut self) {
+        self.reasons.sort_by_key(|f| std::cmp::Reverse(f.severity));
+        self.verdict = Verdict::of(&self.reasons);
+    }
+}

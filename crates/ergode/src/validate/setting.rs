@@ -1,0 +1,192 @@
+//! The ensembles brought to one sampling interval, and the scales that every comparison needs.
+
+use super::Rollout;
+use super::config::ValidateConfig;
+use crate::check::{decorrelation_times, mean_interval};
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser};
+use crate::error::{Error, Result};
+use crate::lagged::{Jackknife, LagGrid};
+
+/// What the comparisons have in common.
+pub(super) struct Setting {
+    pub(super) held_out: Ensemble,
+    pub(super) rollouts: Vec<Ensemble>,
+    /// The common interval, the mean one of the data where some sampling is uneven.
+    pub(super) interval: f64,
+    /// True where every ensemble is sampled every `interval`.
+    pub(super) even: bool,
+    /// Longest lag.
+    pub(super) horizon: f64,
+    /// Samples between those that are used: neighbours tell the same.
+    pub(super) stride: usize,
+    /// Mean and standard deviation of the held-out data.
+    pub(super) scales: Standardiser,
+    /// Values of each coordinate of the held-out data, sorted.
+    pub(super) sorted: Vec<Vec<f64>>,
+    /// Decorrelation times of the held-out data and of every rollout.
+    pub(super) times: Vec<Vec<Option<f64>>>,
+    /// What was left out, and why.
+    pub(super) notes: Vec<String>,
+}
+
+/// Decorrelation times in the longest lag.
+const HORIZON: f64 = 4.0;
+/// Samples used in the shortest decorrelation time.
+const PER_DECORRELATION: f64 = 12.0;
+/// Values of a coordinate that are sorted.
+const SORTED: usize = 100_000;
+
+impl Setting {
+    pub(super) fn new(
+        held_out: &Ensemble,
+        rollouts: &[Rollout],
+        config: &ValidateConfig,
+        control: &Control,
+    ) -> Result<Self> {
+        for rollout in rollouts {
+            if rollout.ensemble.dim() != held_out.dim() {
+                return Err(Error::input(format!(
+                    "rollout '{}' has {} coordinates and the held-out data {}; they must be the same",
+                    rollout.name,
+                    rollout.ensemble.dim(),
+                    held_out.dim()
+                )));
+            }
+        }
+        let mut notes = Vec::new();
+        let (ensembles, interval, even) = common_interval(held_out, rollouts, &mut notes)?;
+        let times: Vec<_> = ensembles
+            .iter()
+            .map(|ensemble| decorrelation_times(ensemble, control))
+            .collect::<Result<_>>()?;
+        let known = || times[0].iter().flatten().copied();
+        let longest = known().fold(0.0, f64::max);
+        let shortest = known().fold(f64::INFINITY, f64::min);
+        let span = ensembles
+            .iter()
+            .map(longest_stretch)
+            .fold(f64::INFINITY, f64::min);
+        let horizon = match config.horizon {
+            Some(horizon) => horizon,
+            None if longest > 0.0 => (HORIZON * longest).min(0.25 * span),
+            None => 0.25 * span,
+        };
+        if horizon < interval || horizon > span {
+            return Err(Error::input(format!(
+                "lags up to {horizon:.4} cannot be compared: samples are {interval} apart and the \
+                 longest stretch without gaps common to all ensembles lasts {span:.4}; give longer \
+                 rollouts, or a horizon between the two"
+            )));
+        }
+        let stride = (shortest / interval / PER_DECORRELATION) as usize;
+        let mut ensembles = ensembles.into_iter();
+        let held_out = ensembles.next().expect("the held-out data");
+        Ok(Self {
+            scales: Standardiser::from_ensemble(&held_out)?,
+            sorted: sorted(&held_out),
+            held_out,
+            rollouts: ensembles.collect(),
+            interval,
+            even,
+            horizon,
+            stride: if shortest.is_finite() {
+                stride.max(1)
+            } else {
+                1
+            },
+            times,
+            notes,
+        })
+    }
+
+    /// A statistic of the held-out data and of every rollout.
+    pub(super) fn each(
+        &self,
+        estimate: impl Fn(&Ensemble) -> Result<Jackknife>,
+    ) -> Result<(Jackknife, Vec<Jackknife>)> {
+        let rollouts = self.rollouts.iter().map(&estimate);
+        Ok((estimate(&self.held_out)?, rollouts.collect::<Result<_>>()?))
+    }
+
+    /// A quantile of a coordinate of the held-out data.
+    pub(super) fn quantile(&self, coordinate: usize, fraction: f64) -> f64 {
+        let sorted = &self.sorted[coordinate];
+        sorted[((sorted.len() - 1) as f64 * fraction).round() as usize]
+    }
+}
+
+/// The grid that pairs every sample with itself.
+pub(super) fn same_time(ensemble: &Ensemble) -> Result<LagGrid> {
+    match ensemble.sampling_interval() {
+        Some(interval) => LagGrid::even(interval, vec![0]),
+        None => LagGrid::windows(vec![0.0], 1.0),
+    }
+}
+
+/// All ensembles, the held-out data first, thinned to the largest sampling interval among them.
+fn common_interval(
+    held_out: &Ensemble,
+    rollouts: &[Rollout],
+    notes: &mut Vec<String>,
+) -> Result<(Vec<Ensemble>, f64, bool)> {
+    let all = || std::iter::once(held_out).chain(rollouts.iter().map(|r| &r.ensemble));
+    let intervals: Option<Vec<f64>> = all().map(Ensemble::sampling_interval).collect();
+    let Some(intervals) = intervals else {
+        notes.push(
+            "sampling is uneven: correlations are over lag windows, and spectra and passage times \
+             are left out; interpolate to one interval to compare these too"
+                .to_owned(),
+        );
+        return Ok((all().cloned().collect(), mean_interval(held_out), false));
+    };
+    let largest = intervals.iter().copied().fold(0.0, f64::max);
+    let mut ensembles = Vec::with_capacity(intervals.len());
+    for (k, (ensemble, interval)) in all().zip(&intervals).enumerate() {
+        let every = (largest / interval).round();
+        if (largest / interval - every).abs() > 1e-6 * every {
+            let name = match k {
+                0 => "the held-out data".to_owned(),
+                k => format!("rollout '{}'", rollouts[k - 1].name),
+            };
+            return Err(Error::input(format!(
+                "{name} has a sample every {interval}, which does not divide the interval {largest} \
+                 of another ensemble; save the rollouts at the interval of the data, or at a whole \
+                 multiple or fraction of it"
+            )));
+        }
+        ensembles.push(match every as usize {
+            1 => ensemble.clone(),
+            every => ensemble.thin(every)?,
+        });
+    }
+    Ok((ensembles, largest, true))
+}
+
+/// Duration of the longest stretch without gaps.
+fn longest_stretch(ensemble: &Ensemble) -> f64 {
+    let segments = ensemble.segments().iter().map(|segment| {
+        let trajectory = &ensemble.trajectories()[segment.trajectory];
+        trajectory.time(segment.rows.end - 1) - trajectory.time(segment.rows.start)
+    });
+    segments.fold(0.0, f64::max)
+}
+
+/// The values of every coordinate at equally spaced samples.
+fn sorted(ensemble: &Ensemble) -> Vec<Vec<f64>> {
+    let stride = ensemble.samples().div_ceil(SORTED);
+    let mut values = vec![Vec::new(); ensemble.dim()];
+    let mut row = vec![0.0; ensemble.dim()];
+    for segment in ensemble.segments() {
+        for i in segment.rows.clone().step_by(stride) {
+            ensemble.trajectories()[segment.trajectory].row(i, &mut row);
+            for (values, x) in values.iter_mut().zip(&row) {
+                values.push(*x);
+            }
+        }
+    }
+    for values in &mut values {
+        values.sort_by(f64::total_cmp);
+    }
+    values
+}

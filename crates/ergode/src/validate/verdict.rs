@@ -1,0 +1,111 @@
+//! What the comparisons amount to.
+
+use super::config::ValidateConfig;
+use super::curves::Comparison;
+use super::floor::Distance;
+use crate::check::{Finding, Severity, digits};
+
+/// How a family of curves speaks of itself.
+pub(super) struct Words {
+    /// Name of the finding.
+    pub(super) kind: &'static str,
+    /// One of its curves, such as "the density of".
+    pub(super) curve: &'static str,
+    /// All of them.
+    pub(super) all: &'static str,
+    /// What to do when they are off.
+    pub(super) advice: &'static str,
+}
+
+pub(super) const CORRELATIONS: Words = Words {
+    kind: "correlations",
+    curve: "the correlation of",
+    all: "the fitted correlations",
+    advice: "raise the degrees of the mobility, or fit it with more observables and longer lags",
+};
+pub(super) const OTHER_CORRELATIONS: Words = Words {
+    kind: "other-correlations",
+    curve: "the correlation (outside the fit, of standardised coordinates) of",
+    all: "the correlations outside the fit",
+    advice: "add such observables to the fit of the mobility, and certify the score",
+};
+pub(super) const MARGINALS: Words = Words {
+    kind: "density",
+    curve: "the density of",
+    all: "the densities of the coordinates",
+    advice: "the score or the divergence of the mobility is at fault, or the step of the rollout is too \
+             long: certify the score, then halve the step",
+};
+pub(super) const JOINTS: Words = Words {
+    kind: "joint-density",
+    curve: "the joint density of",
+    all: "the joint densities",
+    advice: "give the score a span that couples these coordinates, or more data",
+};
+pub(super) const SPECTRA: Words = Words {
+    kind: "spectrum",
+    curve: "the power spectrum of",
+    all: "the power spectra",
+    advice: "compare at which frequencies: high ones belong to the diffusion, low ones to slow motions \
+             that the mobility misses",
+};
+pub(super) const PASSAGES: Words = Words {
+    kind: "passage",
+    curve: "the mean passage time of",
+    all: "the mean passage times",
+    advice: "compare barriers of the density and the slowest time scales of the model with those of the \
+             data",
+};
+
+/// What rollout `k` has to say about a family: nothing, or the worse of all curves together and of the
+/// one that is off by most.
+pub(super) fn judge(
+    words: &Words,
+    comparison: &Comparison,
+    k: usize,
+    config: &ValidateConfig,
+) -> Option<Finding> {
+    let (overall, worst) = (comparison.overall.get(k)?, comparison.worst.get(k)?);
+    let together = severity(overall, config).map(|severity| (severity, words.all.to_owned()));
+    let single = severity(&worst.distance, config)
+        .map(|severity| (severity, format!("{} {}", words.curve, worst.label)));
+    let candidates = [(together, overall), (single, &worst.distance)];
+    let ((severity, subject), distance) = candidates
+        .into_iter()
+        .filter_map(|(verdict, distance)| Some((verdict?, distance)))
+        .max_by(|a, b| a.0.0.cmp(&b.0.0).then(a.1.z.total_cmp(&b.1.z)))?;
+    let verb = if subject == words.all {
+        "differ"
+    } else {
+        "differs"
+    };
+    Some(Finding::new(
+        words.kind,
+        severity,
+        format!(
+            "{subject} {verb} from the held-out data by {} times the noise floor: {} where an \
+             independent record gives {} (probability {} by chance)",
+            digits(distance.over_floor),
+            digits(distance.value),
+            digits(distance.floor),
+            digits(distance.probability)
+        ),
+        if severity == Severity::Info {
+            "small enough to be left alone"
+        } else {
+            words.advice
+        },
+    ))
+}
+
+/// None where chance explains the distance.
+fn severity(distance: &Distance, config: &ValidateConfig) -> Option<Severity> {
+    if distance.probability >= config.warn_probability {
+        return None;
+    }
+    Some(match distance.over_floor {
+        over if over < config.warn_floors => Severity::Info,
+        over if over < config.fail_floors => Severity::Warn,
+        _ => Severity::Fail,
+    })
+}

@@ -1,0 +1,241 @@
+//! Rollouts against held-out data: perfect models pass, planted defects do not.
+
+use ergode::{
+    Affine2d, Control, Dimensions, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, Real, Role, Rollout, Scheme, Sde, Severity, SimulateConfig,
+    System, ValidateConfig, Validation, Verdict, validate_rollouts,
+};
+use ndarray::Array2;
+
+use crate::support::sample;
+
+fn learned(ensemble: Ensemble) -> Vec<Rollout> {
+    vec![Rollout {
+        name: "model".into(),
+        role: Role::Learned,
+        ensemble,
+    }]
+}
+
+fn validate(held_out: &Ensemble, rollout: Ensemble) -> Validation {
+    let config = ValidateConfig::default();
+    validate_rollouts(held_out, &learned(rollout), &config, &Control::new()).unwrap()
+}
+
+/// Trajectories of a defective equation, started like those of the true one.
+fn defective(
+    sde: &dyn Sde,
+    truth: &dyn System,
+    time: f64,
+    interval: f64,
+    count: usize,
+) -> Ensemble {
+    let config = SimulateConfig {
+        time,
+        dt: 2e-3,
+        save_every: interval,
+        trajectories: count,
+        seed: 77,
+        scheme: Scheme::Euler,
+        burn_in: 10.0,
+    };
+    let draw = |stream: &mut ergode::Stream, x: &mut [f64]| truth.draw_initial(stream, x);
+    ergode::simulate_ensemble(sde, &Initial::Drawn(&draw), &config, &Control::new())
+        .unwrap()
+        .ensemble
+        .with_names(truth.coordinate_names())
+        .unwrap()
+}
+
+/// A linear equation dx = −A x dt + √2 Σ dW, whatever A and Σ.
+struct Linear {
+    drift: Array2<f64>,
+    noise: Array2<f64>,
+}
+
+impl Dimensions for Linear {
+    fn dim(&self) -> usize {
+        2
+    }
+}
+
+impl Dynamics for Linear {
+    fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = x[0] * -self.drift[[i, 0]] - x[1] * self.drift[[i, 1]];
+        }
+    }
+    fn noise<T: Real>(&self, _: &[T], xi: &[T], out: &mut [T]) {
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = xi[0] * self.noise[[i, 0]] + xi[1] * self.noise[[i, 1]];
+        }
+    }
+}
+
+/// The drift M s with s = −(precision) x, and any noise.
+fn linear(mobility: &Array2<f64>, precision: &Array2<f64>, noise: &Array2<f64>) -> Linear {
+    Linear {
+        drift: mobility.dot(precision),
+        noise: noise.clone(),
+    }
+}
+
+/// The lower factor of 2D for two coordinates.
+fn noise_factor(diffusion: &Array2<f64>) -> Array2<f64> {
+    let a = (2.0 * diffusion[[0, 0]]).sqrt();
+    let b = 2.0 * diffusion[[1, 0]] / a;
+    let c = (2.0 * diffusion[[1, 1]] - b * b).sqrt();
+    ndarray::array![[a, 0.0], [b, c]]
+}
+
+#[test]
+fn perfect_models_pass() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let sets = 40;
+    let mut alarms = Vec::new();
+    for k in 0..sets {
+        let data = sample(&system, 100.0, 0.05, 16, 1000 + 2 * k);
+        let rollout = sample(&system, 100.0, 0.05, 16, 1001 + 2 * k);
+        let validation = validate(&data, rollout);
+        if validation.verdict != Verdict::Pass {
+            alarms.push(validation.reasons[0].message.clone());
+        }
+    }
+    assert!(alarms.len() * 20 <= sets as usize, "{alarms:#?}");
+}
+
+#[test]
+fn defects_of_a_linear_model_are_seen() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let (time, interval, count) = (400.0, 0.05, 16);
+    let data = sample(&system, time, interval, count, 3);
+    let mobility = system.mobility_matrix().to_owned();
+    let covariance = system.covariance();
+    let determinant = covariance[[0, 0]] * covariance[[1, 1]] - covariance[[0, 1]].powi(2);
+    let precision = ndarray::array![
+        [covariance[[1, 1]], -covariance[[0, 1]]],
+        [-covariance[[0, 1]], covariance[[0, 0]]]
+    ] / determinant;
+    let noise = noise_factor(&((&mobility + &mobility.t()) * 0.5));
+    let half = 0.5f64.sqrt();
+    let models = [
+        ("truth", linear(&mobility, &precision, &noise)),
+        ("score", linear(&mobility, &(&precision * 1.15), &noise)),
+        (
+            "transposed",
+            linear(&mobility.t().to_owned(), &precision, &noise),
+        ),
+        (
+            "half",
+            linear(&(&mobility * 0.5), &precision, &(&noise * half)),
+        ),
+    ];
+    for (name, model) in &models {
+        let rollout = defective(model, &system, time, interval, count);
+        let validation = validate(&data, rollout);
+        println!("{name}: {:?} {:#?}", validation.verdict, validation.reasons);
+        assert_eq!(
+            validation.verdict == Verdict::Pass,
+            *name == "truth",
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_floor_is_what_independent_records_give() {
+    // The mean of the distance between independent pairs against the mean of the estimated floors.
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let (mut ratios, mut densities) = (Vec::new(), Vec::new());
+    for k in 0..24 {
+        let data = sample(&system, 100.0, 0.05, 16, 5000 + 2 * k);
+        let rollout = sample(&system, 100.0, 0.05, 16, 5001 + 2 * k);
+        let validation = validate(&data, rollout);
+        ratios.push(validation.rmse_over_floor);
+        densities.push(validation.density_l1 / validation.density_l1_floor);
+    }
+    for values in [ratios, densities] {
+        let estimate = crate::support::Estimate::new(&values);
+        println!("{estimate:?}");
+        assert!(
+            estimate.z(1.0).abs() < crate::support::Z_BOUND,
+            "{estimate:?}"
+        );
+        // The floor of one record alone, without the second one's noise, would be √2 lower.
+        assert!(estimate.z(2f64.sqrt()).abs() > crate::support::Z_BOUND);
+    }
+}
+
+#[test]
+fn reasons_from_elsewhere_change_the_verdict() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let data = sample(&system, 100.0, 0.05, 16, 1);
+    let mut rollouts = learned(sample(&system, 100.0, 0.05, 16, 2));
+    rollouts.push(Rollout {
+        name: "constant".into(),
+        role: Role::Constant,
+        ensemble: sample(&system, 100.0, 0.05, 16, 3),
+    });
+    let config = ValidateConfig::default();
+    let mut validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
+    assert_eq!(
+        validation.verdict,
+        Verdict::Pass,
+        "{:#?}",
+        validation.reasons
+    );
+    assert!(validation.constant_rmse.is_some());
+    assert_eq!(validation.correlations.curves.len(), 18);
+    validation.add_reason(
+        Severity::Warn,
+        "2 % of the time was spent out of the support",
+    );
+    assert_eq!(validation.verdict, Verdict::Warn);
+    validation.add_reason(Severity::Fail, "the record is not Markov");
+    assert_eq!(validation.verdict, Verdict::Fail);
+    assert_eq!(validation.reasons[0].severity, Severity::Fail);
+    let text = serde_json::to_string(&validation).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Validation>(&text).unwrap(),
+        validation
+    );
+}
+
+#[test]
+fn sampling_intervals_must_agree() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let data = sample(&system, 100.0, 0.1, 16, 1);
+    let finer = validate(&data, sample(&system, 100.0, 0.05, 16, 2));
+    assert_eq!(finer.sampling_interval, 0.1);
+    assert_eq!(finer.verdict, Verdict::Pass, "{:#?}", finer.reasons);
+    let rollouts = learned(sample(&system, 100.0, 0.07, 16, 2));
+    let config = ValidateConfig::default();
+    let error = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap_err();
+    assert!(
+        error.is_bad_input() && error.to_string().contains("0.07"),
+        "{error}"
+    );
+}
+
+/// The paper's data set; run by name, in release mode, for the time that it takes.
+#[test]
+#[ignore = "minutes of simulation; for timing"]
+fn the_paper_data_set_is_validated_in_seconds() {
+    let system = Affine2d::default();
+    let data = sample(&system, 3000.0, 0.01, 36, 0);
+    let mut rollouts = learned(sample(&system, 3000.0, 0.01, 36, 1));
+    rollouts.push(Rollout {
+        name: "constant".into(),
+        role: Role::Constant,
+        ensemble: sample(&system, 3000.0, 0.01, 36, 2),
+    });
+    let start = std::time::Instant::now();
+    let config = ValidateConfig::default();
+    let validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
+    let seconds = start.elapsed().as_secs_f64();
+    println!(
+        "{seconds:.2} s, rmse {:.3e}, floor {:.3e}, {:?}",
+        validation.correlation_rmse, validation.noise_floor, validation.reasons
+    );
+    assert!(seconds < 8.0);
+}
