@@ -107,7 +107,7 @@ pub use observable::{
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,
     Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart, Series,
-    SeriesStyle, Table, check_section, write_figures,
+    SeriesStyle, Table, check_section, validation_sections, write_figures,
 };
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
@@ -130,6 +130,6 @@ pub use systems::{
     system_by_name,
 };
 pub use validate::{
-    Axis, Comparison, Curve, Distance, RecordSummary, Role, Rollout, RolloutCurve, ValidateConfig,
-    Validation, Worst, validate_rollouts,
+    Comparison, Curve, CurveAxis, Distance, RecordSummary, Rollout, RolloutCurve, RolloutRole,
+    ValidateConfig, Validation, Worst, validate_rollouts,
 };

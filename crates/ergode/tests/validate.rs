@@ -2,7 +2,7 @@
 
 use ergode::{
     Affine2d, Control, Dimensions, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Real, Role, Rollout, Scheme, Sde, Severity, SimulateConfig,
+    OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde, Severity, SimulateConfig,
     System, ValidateConfig, Validation, Verdict, validate_rollouts,
 };
 use ndarray::Array2;
@@ -12,7 +12,7 @@ use crate::support::sample;
 fn learned(ensemble: Ensemble) -> Vec<Rollout> {
     vec![Rollout {
         name: "model".into(),
-        role: Role::Learned,
+        role: RolloutRole::Learned,
         ensemble,
     }]
 }
@@ -173,7 +173,7 @@ fn reasons_from_elsewhere_change_the_verdict() {
     let mut rollouts = learned(sample(&system, 100.0, 0.05, 16, 2));
     rollouts.push(Rollout {
         name: "constant".into(),
-        role: Role::Constant,
+        role: RolloutRole::Constant,
         ensemble: sample(&system, 100.0, 0.05, 16, 3),
     });
     let config = ValidateConfig::default();
@@ -226,7 +226,7 @@ fn the_paper_data_set_is_validated_in_seconds() {
     let mut rollouts = learned(sample(&system, 3000.0, 0.01, 36, 1));
     rollouts.push(Rollout {
         name: "constant".into(),
-        role: Role::Constant,
+        role: RolloutRole::Constant,
         ensemble: sample(&system, 3000.0, 0.01, 36, 2),
     });
     let start = std::time::Instant::now();

@@ -1,7 +1,7 @@
 //! Correlations of observables inside and outside a fit.
 
 use super::config::ValidateConfig;
-use super::curves::{Axis, Comparison, Shape, compare};
+use super::curves::{Comparison, CurveAxis, Shape, compare};
 use super::floor::Norm;
 use super::observables::Observables;
 use super::setting::Setting;
@@ -101,7 +101,7 @@ impl Family {
                 self.future.labels()[m],
                 self.initial.labels()[n]
             ),
-            axes: vec![Axis {
+            axes: vec![CurveAxis {
                 name: "lag".into(),
                 at: self.lags.clone(),
             }],

@@ -7,7 +7,7 @@ use crate::lagged::Jackknife;
 
 /// Points along one argument of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Axis {
+pub struct CurveAxis {
     /// What is along it.
     pub name: String,
     /// The points.
@@ -20,7 +20,7 @@ pub struct Curve {
     /// What it is.
     pub label: String,
     /// Its arguments; values run over the last one first.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<CurveAxis>,
     /// The held-out data.
     pub data: Vec<f64>,
     /// Their standard errors.
@@ -64,7 +64,7 @@ pub struct Comparison {
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) label: String,
-    pub(super) axes: Vec<Axis>,
+    pub(super) axes: Vec<CurveAxis>,
 }
 
 impl Shape {

@@ -1,7 +1,7 @@
 //! Marginal and joint densities on fixed bins.
 
 use super::config::ValidateConfig;
-use super::curves::{Axis, Comparison, Shape, compare};
+use super::curves::{Comparison, CurveAxis, Shape, compare};
 use super::floor::Norm;
 use super::setting::{Setting, same_time};
 use crate::control::Control;
@@ -43,9 +43,9 @@ impl Bins {
         (((x - self.low) / self.width) as usize).min(self.count - 1)
     }
 
-    fn axis(&self, names: &[String]) -> Axis {
+    fn axis(&self, names: &[String]) -> CurveAxis {
         let centre = |k: usize| self.low + (k as f64 + 0.5) * self.width;
-        Axis {
+        CurveAxis {
             name: names[self.coordinate].clone(),
             at: (0..self.count).map(centre).collect(),
         }
@@ -89,7 +89,7 @@ fn histograms(
     let (data, rollouts) = setting.each(estimate)?;
     let names = setting.held_out.names();
     let shape = |bins: &Vec<Bins>| {
-        let axes: Vec<Axis> = bins.iter().map(|b| b.axis(names)).collect();
+        let axes: Vec<CurveAxis> = bins.iter().map(|b| b.axis(names)).collect();
         let label: Vec<&str> = axes.iter().map(|axis| axis.name.as_str()).collect();
         Shape {
             label: label.join(", "),

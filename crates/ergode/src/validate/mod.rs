@@ -12,7 +12,7 @@ mod spectrum;
 mod verdict;
 
 pub use config::ValidateConfig;
-pub use curves::{Axis, Comparison, Curve, RolloutCurve, Worst};
+pub use curves::{Comparison, Curve, CurveAxis, RolloutCurve, Worst};
 pub use floor::Distance;
 
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ use verdict::judge;
 /// What a rollout is a rollout of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub enum RolloutRole {
     /// The learned model, which is judged.
     Learned,
     /// The same score with the constant mobility, for comparison.
@@ -42,7 +42,7 @@ pub struct Rollout {
     /// Name of the model.
     pub name: String,
     /// What it is.
-    pub role: Role,
+    pub role: RolloutRole,
     /// The trajectories; as many samples as the held-out data or more.
     pub ensemble: Ensemble,
 }
@@ -53,7 +53,7 @@ pub struct RecordSummary {
     /// Its name.
     pub name: String,
     /// What it is; none for the held-out data.
-    pub role: Option<Role>,
+    pub role: Option<RolloutRole>,
     /// Number of trajectories.
     pub trajectories: usize,
     /// Number of samples, after thinning to the common interval.
@@ -125,7 +125,7 @@ pub struct Validation {
 ///
 /// ```
 /// use ergode::{
-///     Control, OrnsteinUhlenbeck, Role, Rollout, System, ValidateConfig, Verdict, generate,
+///     Control, OrnsteinUhlenbeck, RolloutRole, Rollout, System, ValidateConfig, Verdict, generate,
 ///     validate_rollouts,
 /// };
 ///
@@ -135,7 +135,7 @@ pub struct Validation {
 /// protocol.simulate.seed += 1;
 /// let rollout = Rollout {
 ///     name: "the truth".into(),
-///     role: Role::Learned,
+///     role: RolloutRole::Learned,
 ///     ensemble: generate(&system, &protocol, &control)?.ensemble,
 /// };
 /// let validation =
@@ -151,7 +151,7 @@ pub fn validate_rollouts(
     control: &Control,
 ) -> Result<Validation> {
     config.validate()?;
-    if rollouts.first().map(|rollout| rollout.role) != Some(Role::Learned) {
+    if rollouts.first().map(|rollout| rollout.role) != Some(RolloutRole::Learned) {
         return Err(Error::input(
             "the first rollout must be one of the learned model: it is the one that is judged",
         ));
@@ -171,7 +171,9 @@ pub fn validate_rollouts(
         passages = compared;
         notes.extend(rare);
     }
-    let constant = rollouts.iter().position(|r| r.role == Role::Constant);
+    let constant = rollouts
+        .iter()
+        .position(|r| r.role == RolloutRole::Constant);
     let (rmse, density) = (correlations.overall[0], marginals.overall[0]);
     let mut validation = Validation {
         names: held_out.names().to_vec(),
@@ -210,7 +212,7 @@ pub fn validate_rollouts(
 
 fn summary(
     name: &str,
-    role: Option<Role>,
+    role: Option<RolloutRole>,
     ensemble: &Ensemble,
     times: &[Option<f64>],
 ) -> RecordSummary {

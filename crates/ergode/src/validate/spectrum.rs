@@ -6,7 +6,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::config::ValidateConfig;
-use super::curves::{Axis, Comparison, Shape, compare};
+use super::curves::{Comparison, CurveAxis, Shape, compare};
 use super::floor::Norm;
 use super::setting::Setting;
 use crate::check::fourier;
@@ -48,7 +48,7 @@ pub(super) fn spectra(
     };
     let (data, rollouts) =
         setting.each(|e| Welch::new(e, length, setting, config).estimate(control))?;
-    let axis = Axis {
+    let axis = CurveAxis {
         name: "frequency".into(),
         at: bands(length, config.frequencies)
             .iter()

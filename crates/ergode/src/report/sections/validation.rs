@@ -1,0 +1,299 @@
+//! The model beside the data held out.
+
+use ndarray::Array2;
+
+use crate::check::digits;
+use crate::report::{
+    Axis, BarSeries, Bars, Colours, Figure, Heatmap, Lines, Palette, Panel, Role, Section,
+    SectionPart, Series, SeriesStyle, Table,
+};
+use crate::validate::{Comparison, Curve, Distance, RolloutRole, Validation};
+
+/// Most panels of a figure; the curves that are off by most come first.
+const PANELS: usize = 36;
+
+/// Sections on distances and floors, densities, correlations, spectra and passage times.
+pub fn validation_sections(validation: &Validation) -> Vec<Section> {
+    let roles: Vec<Role> = validation
+        .rollouts
+        .iter()
+        .map(|rollout| match rollout.role {
+            Some(RolloutRole::Learned) => Role::Model,
+            Some(RolloutRole::Constant) => Role::Constant,
+            _ => Role::Other,
+        })
+        .collect();
+    let mut sections = vec![overview(validation), densities(validation, &roles)];
+    sections.push(correlations(validation, &roles));
+    sections.extend(times(validation, &roles));
+    sections
+}
+
+/// All families in one table.
+fn overview(validation: &Validation) -> Section {
+    let mut section = Section::new("validation", "Against data held out").prose(format!(
+        "{} samples that no fit has seen, every {}; simulations of the model {} samples long. The \
+         noise floor is what an independent record of the same size would give: an error of about one \
+         floor is as good as these data can tell.",
+        validation.held_out.samples,
+        digits(validation.sampling_interval),
+        validation.rollouts.first().map_or(0, |rollout| rollout.samples)
+    ));
+    let headings = [
+        "",
+        "error",
+        "noise floor",
+        "error / floor",
+        "probability by chance",
+    ];
+    for (k, rollout) in validation.rollouts.iter().enumerate() {
+        let mut table = Table::new(&rollout.name, &headings);
+        for (name, comparison) in families(validation) {
+            if let Some(distance) = comparison.overall.get(k) {
+                table = table.row(row(name, distance));
+            }
+        }
+        section = section.with(table);
+    }
+    validation
+        .notes
+        .iter()
+        .fold(section, |section, note| section.prose(note.clone()))
+}
+
+fn families(validation: &Validation) -> [(&'static str, &Comparison); 6] {
+    [
+        ("correlations in the fit", &validation.correlations),
+        ("other correlations", &validation.other_correlations),
+        ("marginal densities", &validation.marginals),
+        ("joint densities", &validation.joints),
+        ("log power spectra", &validation.spectra),
+        ("log passage times", &validation.passages),
+    ]
+}
+
+fn row(name: &str, distance: &Distance) -> [String; 5] {
+    let chance = match distance.probability {
+        p if p < 1e-3 => format!("{p:.0e}"),
+        p => format!("{p:.3}"),
+    };
+    [
+        name.into(),
+        digits(distance.value),
+        digits(distance.floor),
+        format!("{:.2}", distance.over_floor),
+        chance,
+    ]
+}
+
+/// The curves of a family that are drawn, those furthest off first where there are too many.
+fn drawn(comparison: &Comparison) -> Vec<&Curve> {
+    let mut curves: Vec<&Curve> = comparison.curves.iter().collect();
+    if curves.len() > PANELS {
+        let off = |curve: &Curve| {
+            curve
+                .rollouts
+                .first()
+                .map_or(0.0, |r| r.distance.over_floor)
+        };
+        curves.sort_by(|a, b| off(b).total_cmp(&off(a)));
+        curves.truncate(PANELS);
+    }
+    curves
+}
+
+/// Data with their errors and every rollout, along the one axis of a curve.
+fn panel(curve: &Curve, roles: &[Role], x: Axis, y: &str) -> Panel {
+    let at = &curve.axes[0].at;
+    let mut series = vec![
+        Series::new(Role::Data, at.clone(), curve.data.clone())
+            .with_error(curve.error.clone())
+            .styled(SeriesStyle::Line),
+    ];
+    for (rollout, role) in curve.rollouts.iter().zip(roles) {
+        series.push(Series::new(*role, at.clone(), rollout.values.clone()));
+    }
+    Panel::new(x, y, Lines::new(series)).titled(curve.label.clone())
+}
+
+fn figure(
+    name: &str,
+    title: &str,
+    caption: &str,
+    comparison: &Comparison,
+    each: impl Fn(&Curve) -> Panel,
+) -> Option<Figure> {
+    let panels: Vec<Panel> = drawn(comparison).into_iter().map(each).collect();
+    let columns = if panels.len() < 5 {
+        2.min(panels.len())
+    } else {
+        3
+    };
+    (!panels.is_empty()).then(|| Figure::grid(name, title, caption, columns, panels))
+}
+
+fn densities(validation: &Validation, roles: &[Role]) -> Section {
+    let mut section = Section::new("densities", "Densities");
+    let marginals = figure(
+        "marginals",
+        "Densities of the coordinates",
+        "Probability of each bin; the band is two standard errors of the data.",
+        &validation.marginals,
+        |curve| {
+            panel(
+                curve,
+                roles,
+                curve.axes[0].name.clone().into(),
+                "probability",
+            )
+        },
+    );
+    if let Some(marginals) = marginals {
+        section = section.with(marginals);
+    }
+    let mut panels = Vec::new();
+    for curve in validation
+        .joints
+        .curves
+        .iter()
+        .filter(|curve| curve.axes.len() == 2)
+    {
+        let of = |values: &[f64]| {
+            let shape = (curve.axes[0].at.len(), curve.axes[1].at.len());
+            Array2::from_shape_vec(shape, values.to_vec()).ok()
+        };
+        let rollouts = curve.rollouts.iter().zip(roles);
+        let named = rollouts.map(|(rollout, role)| (role.name(), of(&rollout.values)));
+        let all: Vec<(&str, Array2<f64>)> = [("data", of(&curve.data))]
+            .into_iter()
+            .chain(named)
+            .filter_map(|(name, values)| Some((name, values?)))
+            .collect();
+        let colours = Colours::common(Palette::Density, all.iter().map(|(_, values)| values));
+        for (name, values) in &all {
+            let map = Heatmap {
+                x: edges(&curve.axes[0].at),
+                y: edges(&curve.axes[1].at),
+                values: values.clone(),
+                colours,
+            };
+            let axes = (curve.axes[0].name.clone(), curve.axes[1].name.clone());
+            panels.push(Panel::new(axes.0, axes.1, map).titled(*name));
+        }
+    }
+    if panels.is_empty() {
+        return section;
+    }
+    section.with(Figure::grid(
+        "joints",
+        "Joint densities",
+        "Probability of each cell, data and models in the same colours.",
+        1 + roles.len(),
+        panels,
+    ))
+}
+
+/// First and last edge of the equal bins with these centres.
+fn edges(centres: &[f64]) -> [f64; 2] {
+    let (first, last) = (centres[0], centres[centres.len() - 1]);
+    let half = 0.5 * (last - first) / (centres.len().max(2) - 1) as f64;
+    [first - half, last + half]
+}
+
+fn correlations(validation: &Validation, roles: &[Role]) -> Section {
+    let mut section = Section::new("correlations", "Correlations");
+    let each = |curve: &Curve| panel(curve, roles, "lag".into(), "");
+    let fitted = figure(
+        "correlations",
+        "Correlations of the observables in the fit",
+        "Each curve is an observable at the later time with one at the earlier time; the band is two \
+         standard errors of the data held out.",
+        &validation.correlations,
+        each,
+    );
+    if let Some(fitted) = fitted {
+        section = section.with(fitted);
+    }
+    let others = figure(
+        "other-correlations",
+        "Correlations of observables outside the fit",
+        "Functions of the standardised coordinates and lags that no fit has used.",
+        &validation.other_correlations,
+        each,
+    );
+    match others {
+        None => section,
+        Some(others) => section.with(SectionPart::Details {
+            summary: "Observables outside the fit".into(),
+            parts: vec![others.into()],
+        }),
+    }
+}
+
+/// Spectra, passages and decorrelation times.
+fn times(validation: &Validation, roles: &[Role]) -> Option<Section> {
+    let mut section = Section::new("times", "Spectra and times");
+    let spectra = figure(
+        "spectra",
+        "Power spectra of the coordinates",
+        "Logarithm of the power; the band is two standard errors of the data.",
+        &validation.spectra,
+        |curve| panel(curve, roles, Axis::log("frequency"), "ln power"),
+    );
+    if let Some(spectra) = spectra {
+        section = section.with(spectra);
+    }
+    let passages = &validation.passages.curves;
+    if !passages.is_empty() {
+        let series = |role: Role, values: &dyn Fn(&Curve) -> (f64, f64)| {
+            // The comparison is of logarithms; a bar is the time itself.
+            let times = passages.iter().map(|curve| values(curve).0.exp());
+            let errors = passages
+                .iter()
+                .map(|curve| values(curve).0.exp() * values(curve).1);
+            BarSeries {
+                name: role.name().into(),
+                role,
+                values: times.collect(),
+                error: errors.collect(),
+            }
+        };
+        let mut all = vec![series(Role::Data, &|curve| (curve.data[0], curve.error[0]))];
+        for (k, role) in roles.iter().enumerate() {
+            all.push(series(*role, &|curve| {
+                (curve.rollouts[k].values[0], curve.rollouts[k].error[0])
+            }));
+        }
+        let bars = Bars {
+            labels: passages.iter().map(|curve| curve.label.clone()).collect(),
+            series: all,
+        };
+        section = section.with(Figure::single(
+            "passages",
+            "Mean passage times",
+            "From the low states of a coordinate to its high ones, and back; bars are two standard \
+             errors.",
+            Panel::new("", "time", bars),
+        ));
+    }
+    let mut headings = vec!["coordinate".to_owned(), "data".to_owned()];
+    headings.extend(
+        validation
+            .rollouts
+            .iter()
+            .map(|rollout| rollout.name.clone()),
+    );
+    let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+    let mut table = Table::new("Decorrelation times", &headings);
+    for (i, name) in validation.names.iter().enumerate() {
+        let records = [&validation.held_out]
+            .into_iter()
+            .chain(&validation.rollouts);
+        let times = records.map(|record| {
+            let time = record.decorrelation_times.get(i).copied().flatten();
+            time.map_or("–".into(), digits)
+        });
+        table = table.row([name.clone()].into_iter().chain(times).collect::<Vec<_>>());
+    }
+    Some(section.with(table))
+}
