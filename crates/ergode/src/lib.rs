@@ -23,6 +23,7 @@
 //! | diag(B(m_1), ..., B(m_N)) | mobility and equations on a ring of sites | [`LatticeMobility`], [`LatticeWeak`] |
 //! | c, its errors, what is identifiable | the one solver | [`Equations`], [`fit_mobility`], [`MobilityFit`] |
 //! | λ_V, ε, T (A_U λ_V^{−1/2} ε + ζ) | what the residual means for correlations | [`Identifiability`], [`CorrelationBound`] |
+//! | M s + ∇·M, √2 Σ | the model: saved, simulated | [`LangevinModel`], [`simulate_model`] |
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | C_mn(τ), p_ss, S(f) of model and data | a verdict against the noise floor | [`validate_rollouts`], [`Validation`] |
@@ -61,6 +62,7 @@ mod error;
 mod lagged;
 mod linalg;
 mod mobility;
+mod model;
 mod nn;
 mod observable;
 mod quadrature;
@@ -96,13 +98,14 @@ pub use mobility::{
     estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
     fit_neural_mobility, fit_paper_mobility, neighbourhood_families, refine_positive, site_blocks,
 };
+pub use model::{LangevinModel, ModelRun, Provenance, StoredMobility, StoredScore, simulate_model};
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,
     TrainRecord, TrainReport,
 };
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
-    Monomials, RadialBasis, SpinFamilies,
+    Monomials, RadialBasis, SpinFamilies, StoredLibrary,
 };
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,
@@ -115,9 +118,9 @@ pub use score::{
     CoordinatesAndScore, DegreeTrial, DenoisingConfig, DenoisingReport, ExactScore, Gradients,
     Identity, IdentityTest, Layout, Marginal, NeuralConditionalScore, NeuralScore, NoiseConfig,
     ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields,
-    VectorFields, accumulate_score, certificate_library, certify_conditional_score, certify_score,
-    fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_potential_score,
-    fit_score,
+    StoredFields, VectorFields, accumulate_score, certificate_library, certify_conditional_score,
+    certify_score, fit_conditional_potential, fit_conditional_score, fit_denoising_score,
+    fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

@@ -12,6 +12,8 @@ mod mobility_neural;
 mod mobility_recipe;
 mod mobility_semigroup;
 mod mobility_weak;
+mod model;
+mod model_storage;
 mod nn;
 mod observable;
 mod score;

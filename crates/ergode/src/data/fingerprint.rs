@@ -26,6 +26,17 @@ impl Ensemble {
     }
 }
 
+/// A hash of bytes, to notice a file that was cut or changed.
+pub(crate) fn checksum(bytes: &[u8]) -> u64 {
+    let mut hash = Hash(bytes.len() as u64);
+    for word in bytes.chunks(8) {
+        let mut padded = [0; 8];
+        padded[..word.len()].copy_from_slice(word);
+        hash.add(u64::from_le_bytes(padded));
+    }
+    hash.0
+}
+
 struct Hash(u64);
 
 impl Hash {

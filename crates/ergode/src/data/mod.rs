@@ -22,6 +22,7 @@ mod trajectory;
 
 pub(crate) use atomic::AtomicFile;
 pub use ensemble::{BurnIn, Ensemble, Segment};
+pub(crate) use fingerprint::checksum;
 pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
 pub use npz::write_arrays;
 pub use standardise::Standardiser;

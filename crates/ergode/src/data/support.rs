@@ -146,6 +146,25 @@ impl Support {
         self.dim
     }
 
+    /// The smallest box, in standardised coordinates, that holds the support.
+    pub fn bounds(&self) -> (Vec<f64>, Vec<f64>) {
+        let corner = |of: fn(&Grid) -> &Vec<f64>| {
+            let all = self.grids.iter().flat_map(of).copied();
+            all.cycle().take(self.dim).collect()
+        };
+        (corner(|grid| &grid.low), corner(|grid| &grid.high))
+    }
+
+    /// The cells per axis, and for each of them, the last axis fastest, whether it belongs to the
+    /// support; none where the support is not one grid of all coordinates.
+    pub(crate) fn cells(&self) -> Option<(&[usize], impl Iterator<Item = bool>)> {
+        let [grid] = self.grids.as_slice() else {
+            return None;
+        };
+        let inside = (grid.nearest.iter().enumerate()).map(|(cell, nearest)| cell == *nearest);
+        (grid.dim() == self.dim).then_some((grid.cells.as_slice(), inside))
+    }
+
     /// True where `z` is in the support.
     ///
     /// # Panics

@@ -1,6 +1,7 @@
 //! Spans of polynomial tensor fields, M(x) = Σ_k c_k T_k(x).
 
 use ndarray::{Array2, ArrayView1};
+use serde::{Deserialize, Serialize};
 
 use super::moments::Moments;
 use crate::data::Standardiser;
@@ -11,15 +12,51 @@ use crate::observable::{Functions, Monomials, Polynomial};
 ///
 /// The span is that of the mobility in the coordinates z; in the raw ones
 /// M_ij(x) = σ_i σ_j Σ_k c_k T_k,ij(z).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct TensorBasis {
     names: Vec<String>,
     standardiser: Standardiser,
     fields: Vec<TensorField>,
 }
 
+/// A basis as it is read, before its fields are known to fit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    names: Vec<String>,
+    standardiser: Standardiser,
+    fields: Vec<TensorField>,
+}
+
+impl TryFrom<Unchecked> for TensorBasis {
+    type Error = Error;
+
+    fn try_from(read: Unchecked) -> Result<Self> {
+        let dim = read.names.len();
+        let fits = |(i, j, polynomial): &(usize, usize, Polynomial)| {
+            i.max(j) < &dim
+                && polynomial
+                    .terms()
+                    .all(|(exponents, _)| exponents.len() == dim)
+        };
+        let mut entries = read.fields.iter().flat_map(|field| &field.entries);
+        if dim == 0 || read.standardiser.mean.len() != dim || !entries.all(fits) {
+            return Err(Error::input(format!(
+                "the tensor fields do not fit {dim} coordinates; the file is damaged, write it again"
+            )));
+        }
+        Ok(Self::from_fields(
+            &read.names,
+            &read.standardiser,
+            read.fields,
+        ))
+    }
+}
+
 /// One field: a label and the entries that are not zero.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct TensorField {
     pub(super) label: String,
     /// (row, column, polynomial)

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array1, ArrayView1};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::{Mobility, factorise};
@@ -12,13 +13,41 @@ use crate::error::{Error, Result};
 use crate::observable::{Functions, Polynomial, Polynomials};
 
 /// M(x) = Σ_k c_k T_k(x).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct LinearMobility {
     basis: TensorBasis,
     coefficients: Array1<f64>,
     entries: Polynomials,
     divergence: Polynomials,
     transposed: Polynomials,
+    /// ∂_j M_ij and ∂_j M_ji, in row i·D + j.
+    slopes: [Polynomials; 2],
+}
+
+/// A mobility as it is written to a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    basis: TensorBasis,
+    coefficients: Array1<f64>,
+}
+
+impl From<LinearMobility> for Stored {
+    fn from(mobility: LinearMobility) -> Self {
+        Self {
+            basis: mobility.basis,
+            coefficients: mobility.coefficients,
+        }
+    }
+}
+
+impl TryFrom<Stored> for LinearMobility {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        Self::new(stored.basis, stored.coefficients)
+    }
 }
 
 impl LinearMobility {
@@ -34,22 +63,30 @@ impl LinearMobility {
         let dim = basis.dim();
         let mut entries = basis.combine(coefficients.view());
         let scale = &basis.standardiser().scale;
-        let divergence = |entry: &dyn Fn(usize, usize) -> usize| -> Vec<Polynomial> {
-            let row = |i: usize| {
+        let slopes = |entry: &dyn Fn(usize, usize) -> usize| -> Vec<Polynomial> {
+            let slope = |at: usize| {
+                // ∂/∂x_j of σ_i σ_j M_ij(z) is σ_i ∂/∂z_j M_ij.
+                let (i, j) = (at / dim, at % dim);
+                let mut slope = Polynomial::default();
+                slope.add_scaled(scale[i], &entries[entry(i, j)].derivative(j));
+                slope
+            };
+            (0..dim * dim).map(slope).collect()
+        };
+        let slopes = [slopes(&|i, j| i * dim + j), slopes(&|i, j| j * dim + i)];
+        let divergence = |slopes: &[Polynomial]| -> Vec<Polynomial> {
+            let row = |row: &[Polynomial]| {
                 let mut sum = Polynomial::default();
-                for j in 0..dim {
-                    // ∂/∂x_j of σ_i σ_j M_ij(z) is σ_i ∂/∂z_j M_ij.
-                    sum.add_scaled(scale[i], &entries[entry(i, j)].derivative(j));
-                }
+                row.iter().for_each(|slope| sum.add_scaled(1.0, slope));
                 sum
             };
-            (0..dim).map(row).collect()
+            slopes.chunks_exact(dim).map(row).collect()
         };
         let list = |polynomials: &[Polynomial]| {
             Polynomials::new(basis.names(), basis.standardiser(), polynomials)
         };
-        let transposed = list(&divergence(&|i, j| j * dim + i))?;
-        let divergence = list(&divergence(&|i, j| i * dim + j))?;
+        let transposed = list(&divergence(&slopes[1]))?;
+        let divergence = list(&divergence(&slopes[0]))?;
         for (k, entry) in entries.iter_mut().enumerate() {
             let mut raw = Polynomial::default();
             raw.add_scaled(basis.unit(k / dim, k % dim), entry);
@@ -57,6 +94,7 @@ impl LinearMobility {
         }
         Ok(Self {
             entries: list(&entries)?,
+            slopes: [list(&slopes[0])?, list(&slopes[1])?],
             basis,
             coefficients,
             divergence,
@@ -77,6 +115,16 @@ impl LinearMobility {
     /// M at one state, row-major.
     pub fn at(&self, x: &[f64]) -> Vec<f64> {
         self.entries.values_at(x)
+    }
+
+    /// ∂_j M_ij, or ∂_j M_ji where `transpose`, on a tile: (D·D, n), row i·D + j.
+    pub(crate) fn slopes(&self, x: &[f64], transpose: bool, out: &mut [f64]) {
+        self.slopes[usize::from(transpose)].values(x, out);
+    }
+
+    /// The polynomials M_ij and ∂_j M_ij, in row i·D + j, of standardised coordinates.
+    pub(crate) fn polynomials(&self) -> [&Polynomials; 2] {
+        [&self.entries, &self.slopes[0]]
     }
 
     /// The fraction of the samples where D is not positive definite.
@@ -116,7 +164,9 @@ impl LinearMobility {
             }
             let tensors = &mut tensors[..dim * dim * n];
             self.diffusion(&x[..dim * n], tensors);
-            violations += (0..n).filter(|s| !factorise(tensors, dim, n, *s)).count();
+            violations += (0..n)
+                .filter(|s| !factorise(tensors, dim, 0..dim, n, *s))
+                .count();
         }
         violations
     }

@@ -55,6 +55,8 @@ pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
 pub use weak::{TimeForm, Weak, WeakConfig};
 
+use std::ops::Range;
+
 use crate::error::{Error, Result};
 
 /// M(x) = D(x) + R(x), with its divergences, on tiles of raw states.
@@ -71,21 +73,16 @@ pub trait Mobility: Sync {
     /// (∇·Mᵀ)_i = Σ_j ∂_j M_ji, as the stationary operator needs it.
     fn div_transpose(&self, x: &[f64], out: &mut [f64]);
 
+    /// M_ij and ∇·M at once.
+    fn with_divergence(&self, x: &[f64], mobility: &mut [f64], divergence: &mut [f64]) {
+        self.mobility(x, mobility);
+        self.div_mobility(x, divergence);
+    }
+
     /// D = sym M.
     fn diffusion(&self, x: &[f64], out: &mut [f64]) {
-        let dim = self.dim();
         self.mobility(x, out);
-        let n = x.len() / dim;
-        for i in 0..dim {
-            for j in i + 1..dim {
-                for s in 0..n {
-                    let (upper, lower) = ((i * dim + j) * n + s, (j * dim + i) * n + s);
-                    let mean = 0.5 * (out[upper] + out[lower]);
-                    out[upper] = mean;
-                    out[lower] = mean;
-                }
-            }
-        }
+        symmetrise(out, self.dim());
     }
 
     /// The lower triangular Σ with Σ Σᵀ = D; the noise of the equation is √2 Σ.
@@ -96,7 +93,7 @@ pub trait Mobility: Sync {
         let dim = self.dim();
         self.diffusion(x, out);
         let n = x.len() / dim;
-        match (0..n).find(|&s| !factorise(out, dim, n, s)) {
+        match (0..n).find(|&s| !factorise(out, dim, 0..dim, n, s)) {
             None => Ok(()),
             Some(s) => {
                 let state: Vec<f64> = (0..dim).map(|i| x[i * n + s]).collect();
@@ -109,16 +106,39 @@ pub trait Mobility: Sync {
     }
 }
 
-/// Cholesky factor of the matrix of state `s` in a tile, in place; false where there is none.
-fn factorise(tile: &mut [f64], dim: usize, n: usize, s: usize) -> bool {
+/// The symmetric parts of a tile of matrices, (dim·dim, n), in their place.
+pub(crate) fn symmetrise(tile: &mut [f64], dim: usize) {
+    let n = tile.len() / (dim * dim);
+    for i in 0..dim {
+        for j in i + 1..dim {
+            for s in 0..n {
+                let (upper, lower) = ((i * dim + j) * n + s, (j * dim + i) * n + s);
+                let mean = 0.5 * (tile[upper] + tile[lower]);
+                tile[upper] = mean;
+                tile[lower] = mean;
+            }
+        }
+    }
+}
+
+/// Cholesky factor of the diagonal block of state `s` in a tile, in place; false where there is none.
+pub(crate) fn factorise(
+    tile: &mut [f64],
+    dim: usize,
+    block: Range<usize>,
+    n: usize,
+    s: usize,
+) -> bool {
     let at = |i: usize, j: usize| (i * dim + j) * n + s;
-    for j in 0..dim {
-        for i in 0..dim {
+    for j in block.clone() {
+        for i in block.clone() {
             if i < j {
                 tile[at(i, j)] = 0.0;
                 continue;
             }
-            let known: f64 = (0..j).map(|k| tile[at(i, k)] * tile[at(j, k)]).sum();
+            let known: f64 = (block.start..j)
+                .map(|k| tile[at(i, k)] * tile[at(j, k)])
+                .sum();
             let rest = tile[at(i, j)] - known;
             if i == j {
                 if rest.is_nan() || rest <= 0.0 {

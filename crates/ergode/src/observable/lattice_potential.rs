@@ -1,6 +1,11 @@
 //! Translation-invariant potentials on a ring.
 
-use super::{Functions, Library, Monomials, check_derivatives, derivative_tile_width, tile_width};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Functions, Library, Monomials, StoredLibrary, check_derivatives, derivative_tile_width,
+    tile_width,
+};
 use crate::error::{Error, Result};
 
 /// Σ_i φ(m_i) for onsite monomials φ, and Σ_i m_ic m_{i+d,c} for couplings to chosen neighbours.
@@ -8,12 +13,40 @@ use crate::error::{Error, Result};
 /// The state is site-major, (site, component), on a ring. With onsite terms of degree 2 and 4 and
 /// the first neighbour this span holds the paper's four-term spin score
 /// (`eq:soft_spin_phys_score_ansatz_results`).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct LatticePotential {
     sites: usize,
     onsite: Monomials,
     distances: Vec<usize>,
     labels: Vec<String>,
+}
+
+/// A potential as it is written to a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    sites: usize,
+    onsite: Monomials,
+    distances: Vec<usize>,
+}
+
+impl From<LatticePotential> for Stored {
+    fn from(potential: LatticePotential) -> Self {
+        Self {
+            sites: potential.sites,
+            onsite: potential.onsite,
+            distances: potential.distances,
+        }
+    }
+}
+
+impl TryFrom<Stored> for LatticePotential {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        Self::new(stored.sites, stored.onsite, &stored.distances)
+    }
 }
 
 impl LatticePotential {
@@ -89,6 +122,10 @@ impl Functions for LatticePotential {
 }
 
 impl Library for LatticePotential {
+    fn stored(&self) -> Option<StoredLibrary> {
+        Some(StoredLibrary::LatticePotential(self.clone()))
+    }
+
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         let (components, dim) = (self.components(), self.dim());

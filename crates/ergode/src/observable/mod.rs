@@ -21,17 +21,23 @@ pub use monomial::Monomials;
 pub(crate) use polynomial::{Polynomial, Polynomials};
 pub use spin::{RadialBasis, SpinFamilies};
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// More functions than this are refused: their correlation matrix would not fit in memory.
 const MAX_FUNCTIONS: usize = 1_000_000;
 
 /// Scalar functions φ_k with exact derivatives.
-pub trait Library: Functions + std::fmt::Debug {
+pub trait Library: Functions + Send + std::fmt::Debug {
     /// Gradients at one state: `out[k*dim + i]` = ∂φ_k/∂x_i.
     fn gradients(&self, x: &[f64], out: &mut [f64]);
     /// Hessians at one state: `out[(k*dim + i)*dim + j]` = ∂²φ_k/∂x_i∂x_j.
     fn hessians(&self, x: &[f64], out: &mut [f64]);
+    /// What is written to a file to make the library again; none where that is not possible.
+    fn stored(&self) -> Option<StoredLibrary> {
+        None
+    }
     /// Laplacians at one state: `out[k]` = Δφ_k.
     fn laplacians(&self, x: &[f64], out: &mut [f64]) {
         let dim = self.dim();
@@ -58,6 +64,16 @@ pub trait Library: Functions + std::fmt::Debug {
             }
         });
     }
+}
+
+/// The libraries that a saved model may be built of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredLibrary {
+    /// Monomials.
+    Monomials(Monomials),
+    /// A potential on a ring.
+    LatticePotential(LatticePotential),
 }
 
 /// Fill a tile, (row, n), with what `evaluate` gives at each of its n states.

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
 use pulp::{Arch, Simd, WithSimd};
+use serde::{Deserialize, Serialize};
 
 use super::powers::{Derivative, Powers};
 use super::{
-    Functions, Library, MAX_FUNCTIONS, check_derivatives, derivative_tile_width, tile_width,
+    Functions, Library, MAX_FUNCTIONS, StoredLibrary, check_derivatives, derivative_tile_width,
+    tile_width,
 };
 use crate::error::{Error, Result};
 
@@ -18,12 +20,38 @@ pub(super) type Factors = Vec<(usize, u32)>;
 const MAX_EXPONENT: u32 = 1000;
 
 /// Monomials x_1^e_1 ... x_D^e_D.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Stored", into = "Stored")]
 pub struct Monomials {
-    dim: usize,
+    names: Vec<String>,
     labels: Vec<String>,
     factors: Vec<Factors>,
     steps: Vec<Step>,
+}
+
+/// Monomials as they are written to a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    names: Vec<String>,
+    exponents: Vec<Vec<u32>>,
+}
+
+impl From<Monomials> for Stored {
+    fn from(monomials: Monomials) -> Self {
+        Self {
+            exponents: monomials.exponents(),
+            names: monomials.names,
+        }
+    }
+}
+
+impl TryFrom<Stored> for Monomials {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        Self::from_exponents(&stored.names, stored.exponents)
+    }
 }
 
 /// How one monomial is computed; the steps are in the order of the degree.
@@ -127,7 +155,7 @@ impl Monomials {
                 .sum::<u64>()
         });
         Ok(Self {
-            dim: names.len(),
+            names: names.to_vec(),
             labels,
             factors,
             steps,
@@ -137,7 +165,7 @@ impl Monomials {
     /// The exponents of each monomial, one per coordinate.
     pub fn exponents(&self) -> Vec<Vec<u32>> {
         let dense = |factors: &Factors| {
-            let mut exponents = vec![0; self.dim];
+            let mut exponents = vec![0; self.names.len()];
             for &(i, e) in factors {
                 exponents[i] = e;
             }
@@ -285,7 +313,7 @@ impl WithSimd for Fill<'_> {
 
 impl Functions for Monomials {
     fn dim(&self) -> usize {
-        self.dim
+        self.names.len()
     }
     fn labels(&self) -> &[String] {
         &self.labels
@@ -304,10 +332,14 @@ impl Functions for Monomials {
 }
 
 impl Library for Monomials {
+    fn stored(&self) -> Option<StoredLibrary> {
+        Some(StoredLibrary::Monomials(self.clone()))
+    }
+
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         out.fill(0.0);
-        for (factors, out) in self.factors.iter().zip(out.chunks_exact_mut(self.dim)) {
+        for (factors, out) in self.factors.iter().zip(out.chunks_exact_mut(self.dim())) {
             for &(i, _) in factors {
                 out[i] = differentiated(x, factors, &[i]);
             }
@@ -316,17 +348,17 @@ impl Library for Monomials {
     fn hessians(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 2);
         out.fill(0.0);
-        let size = self.dim * self.dim;
+        let size = self.dim() * self.dim();
         for (factors, out) in self.factors.iter().zip(out.chunks_exact_mut(size)) {
             for &(i, _) in factors {
                 for &(j, _) in factors {
-                    out[i * self.dim + j] = differentiated(x, factors, &[i, j]);
+                    out[i * self.dim() + j] = differentiated(x, factors, &[i, j]);
                 }
             }
         }
     }
     fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
-        let n = derivative_tile_width(self, x, out, self.dim);
+        let n = derivative_tile_width(self, x, out, self.dim());
         Powers::new(x, n, &self.factors).fill(Derivative::Gradient, &self.factors, out);
     }
     fn laplacian_tile(&self, x: &[f64], weights: &[f64], out: &mut [f64]) {

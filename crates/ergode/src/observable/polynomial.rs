@@ -2,16 +2,35 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
 
 use super::{Functions, Monomials, tile_width};
 use crate::data::Standardiser;
 use crate::error::Result;
 
 /// Σ_α a_α z^α, by the exponents α.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Terms", into = "Terms")]
 pub(crate) struct Polynomial {
     terms: BTreeMap<Vec<u32>, f64>,
+}
+
+/// (α, a_α), as it is written to a file.
+type Terms = Vec<(Vec<u32>, f64)>;
+
+impl From<Polynomial> for Terms {
+    fn from(polynomial: Polynomial) -> Self {
+        polynomial.terms.into_iter().collect()
+    }
+}
+
+impl From<Terms> for Polynomial {
+    fn from(terms: Terms) -> Self {
+        Self {
+            terms: terms.into_iter().collect(),
+        }
+    }
 }
 
 impl Polynomial {
@@ -117,6 +136,13 @@ impl Polynomials {
             labels: (0..polynomials.len()).map(|k| format!("p{k}")).collect(),
             coefficients,
         })
+    }
+}
+
+impl Polynomials {
+    /// The exponents, and the coefficients, (polynomial, exponents).
+    pub(crate) fn terms(&self) -> (Vec<Vec<u32>>, ArrayView2<'_, f64>) {
+        (self.library.exponents(), self.coefficients.view())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Scores in a linear span, by Hyvärinen's objective.
 
 use ndarray::{Array1, Array2};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
 use super::confinement::Confinement;
-use super::fields::{Gradients, VectorFields};
+use super::fields::{Gradients, StoredFields, VectorFields};
 use super::sums::{BlockSums, ScoreObjective, ScoreSums, accumulate_score};
 use super::{Score, tile_width};
 use crate::control::Control;
@@ -43,7 +43,7 @@ impl Default for ClosedFormConfig {
 }
 
 /// The held-out objective ½ βᵀGβ + dᵀβ of one choice ([`ScoreSums`]).
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DegreeTrial {
     /// Number of functions.
     pub functions: usize,
@@ -56,7 +56,10 @@ pub struct DegreeTrial {
 }
 
 /// s = Σ_k β_k f_k, confined outside the samples.
-#[derive(Debug)]
+///
+/// It can be written to a file where its fields can ([`VectorFields::stored`]).
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "Stored")]
 pub struct ClosedFormScore {
     fields: Box<dyn VectorFields>,
     confinement: Confinement,
@@ -66,7 +69,101 @@ pub struct ClosedFormScore {
     trials: Vec<DegreeTrial>,
 }
 
+/// A score as it is written to a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    fields: StoredFields,
+    confinement: Confinement,
+    objective: ScoreObjective,
+    coefficients: Array1<f64>,
+    errors: Array1<f64>,
+    trials: Vec<DegreeTrial>,
+}
+
+impl Serialize for ClosedFormScore {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let fields = self.fields.stored().ok_or_else(|| {
+            S::Error::custom(
+                "the vector fields of the score cannot be written to a file; fit it with gradients of \
+                 monomials or of a lattice potential, or with spin fields",
+            )
+        })?;
+        let stored = Stored {
+            fields,
+            confinement: self.confinement.clone(),
+            objective: self.objective,
+            coefficients: self.coefficients.clone(),
+            errors: self.errors.clone(),
+            trials: self.trials.clone(),
+        };
+        stored.serialize(serializer)
+    }
+}
+
+impl TryFrom<Stored> for ClosedFormScore {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let score = Self::new(
+            stored.fields.into(),
+            stored.confinement,
+            stored.coefficients,
+        )?;
+        if stored.errors.len() != score.coefficients.len() {
+            return Err(Error::input(format!(
+                "{} errors for {} coefficients of a score; write it again",
+                stored.errors.len(),
+                score.coefficients.len()
+            )));
+        }
+        Ok(Self {
+            objective: stored.objective,
+            errors: stored.errors,
+            trials: stored.trials,
+            ..score
+        })
+    }
+}
+
 impl ClosedFormScore {
+    /// The score with known coefficients β, in the standardised coordinates of `confinement`.
+    ///
+    /// # Errors
+    /// When there is not one finite coefficient per field, or the dimensions differ.
+    pub fn new(
+        fields: Box<dyn VectorFields>,
+        confinement: Confinement,
+        coefficients: Array1<f64>,
+    ) -> Result<Self> {
+        let (dim, count) = (fields.dim(), fields.labels().len());
+        if coefficients.len() != count || coefficients.iter().any(|beta| !beta.is_finite()) {
+            return Err(Error::input(format!(
+                "a score of {count} fields needs {count} finite coefficients, not {}",
+                coefficients.len()
+            )));
+        }
+        if confinement.support().dim() != dim {
+            return Err(Error::input(format!(
+                "fields of {dim} coordinates do not fit a support of {}; make both from the same data",
+                confinement.support().dim()
+            )));
+        }
+        Ok(Self {
+            errors: Array1::zeros(count),
+            fields,
+            confinement,
+            objective: ScoreObjective::default(),
+            coefficients,
+            trials: Vec::new(),
+        })
+    }
+
+    /// The fields, where they can be written to a file.
+    pub(crate) fn stored_fields(&self) -> Option<StoredFields> {
+        self.fields.stored()
+    }
+
     /// β, in standardised coordinates, with standard errors by jackknife over blocks, and labels.
     pub fn coefficients(&self) -> impl Iterator<Item = (&str, f64, f64)> {
         let labels = self.fields.labels().iter().map(String::as_str);

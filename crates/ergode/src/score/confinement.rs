@@ -110,6 +110,12 @@ impl Confinement {
         }
     }
 
+    /// The score at the point `c` of the support, in place, made that of `z` outside it; `z` is lost.
+    /// All in standardised coordinates.
+    pub(crate) fn pull(z: &mut [f64], c: &[f64], score: &mut [f64]) {
+        Pull::new(z, c, score).apply(score);
+    }
+
     /// ∂_j s_i at one raw state, known wherever `fitted(z, s, jacobian)` knows the Jacobian in
     /// standardised coordinates at a point of the support; on the walls of a cell one of the two
     /// one-sided values.

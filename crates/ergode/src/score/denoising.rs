@@ -60,6 +60,7 @@ pub struct DenoisingReport {
 
 /// A score that a network predicts: s^z = −η/σ in standardised coordinates.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct NeuralScore {
     /// Networks and their weights in the sum that is the score.
     networks: Vec<(f64, Mlp)>,
@@ -68,7 +69,42 @@ pub struct NeuralScore {
     report: DenoisingReport,
 }
 
+/// A score as it is read, before its parts are known to fit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    networks: Vec<(f64, Mlp)>,
+    windows: Windows,
+    confinement: Confinement,
+    report: DenoisingReport,
+}
+
+impl TryFrom<Unchecked> for NeuralScore {
+    type Error = Error;
+
+    fn try_from(read: Unchecked) -> Result<Self> {
+        let fits = |(_, mlp): &(f64, Mlp)| read.windows.fits(mlp, read.windows.components);
+        if read.windows.dim() != read.confinement.support().dim() || !read.networks.iter().all(fits)
+        {
+            return Err(Error::input(
+                "the networks of a score do not fit its coordinates; the file is damaged, write it again",
+            ));
+        }
+        Ok(Self {
+            networks: read.networks,
+            windows: read.windows,
+            confinement: read.confinement,
+            report: read.report,
+        })
+    }
+}
+
 impl NeuralScore {
+    /// Its coordinates, and where it is the fit.
+    pub fn confinement(&self) -> &Confinement {
+        &self.confinement
+    }
+
     /// How it was learned.
     pub fn report(&self) -> &DenoisingReport {
         &self.report

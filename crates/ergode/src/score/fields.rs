@@ -2,11 +2,13 @@
 
 use std::fmt::Debug;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
-use crate::observable::Library;
+use crate::observable::{Library, StoredLibrary};
 
 /// Vector fields f_k(x), evaluated on tiles of n states; slices of the wrong length panic.
-pub trait VectorFields: Sync + Debug {
+pub trait VectorFields: Send + Sync + Debug {
     /// Number of coordinates D.
     fn dim(&self) -> usize;
     /// One label per field.
@@ -18,6 +20,34 @@ pub trait VectorFields: Sync + Debug {
     fn divergences(&self, x: &[f64], weights: &[f64], out: &mut [f64]);
     /// Jacobians at one state: `out[(k*dim + i)*dim + j]` = ∂_j f_ki.
     fn jacobians(&self, x: &[f64], out: &mut [f64]);
+    /// What is written to a file to make the fields again; none where that is not possible.
+    fn stored(&self) -> Option<StoredFields> {
+        None
+    }
+}
+
+/// The fields that a saved score may be built of.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredFields {
+    /// [`Gradients`].
+    Gradients(StoredLibrary),
+    /// [`SpinFields`].
+    Spin(SpinFields),
+}
+
+impl From<StoredFields> for Box<dyn VectorFields> {
+    fn from(stored: StoredFields) -> Self {
+        match stored {
+            StoredFields::Gradients(StoredLibrary::Monomials(library)) => {
+                Box::new(Gradients::new(library))
+            }
+            StoredFields::Gradients(StoredLibrary::LatticePotential(library)) => {
+                Box::new(Gradients::new(library))
+            }
+            StoredFields::Spin(fields) => Box::new(fields),
+        }
+    }
 }
 
 /// f_k = ∇ψ_k: a score in this span is the gradient of a potential, an exponential family.
@@ -47,6 +77,9 @@ impl VectorFields for Gradients {
     fn jacobians(&self, x: &[f64], out: &mut [f64]) {
         self.0.hessians(x, out);
     }
+    fn stored(&self) -> Option<StoredFields> {
+        self.0.stored().map(StoredFields::Gradients)
+    }
 }
 
 /// The paper's physics-informed score of the spin chain (`eq:soft_spin_phys_score_ansatz_results`):
@@ -55,10 +88,34 @@ impl VectorFields for Gradients {
 ///
 /// The state is site-major, (site, component), on a ring, in coordinates that are not shifted and
 /// share one scale.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Ring", into = "Ring")]
 pub struct SpinFields {
     sites: usize,
     labels: [String; 4],
+}
+
+/// Spin fields as they are written to a file.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ring {
+    sites: usize,
+}
+
+impl From<SpinFields> for Ring {
+    fn from(fields: SpinFields) -> Self {
+        Self {
+            sites: fields.sites,
+        }
+    }
+}
+
+impl TryFrom<Ring> for SpinFields {
+    type Error = Error;
+
+    fn try_from(ring: Ring) -> Result<Self> {
+        Self::new(ring.sites)
+    }
 }
 
 /// Components of a spin.
@@ -90,6 +147,9 @@ impl SpinFields {
 }
 
 impl VectorFields for SpinFields {
+    fn stored(&self) -> Option<StoredFields> {
+        Some(StoredFields::Spin(self.clone()))
+    }
     fn dim(&self) -> usize {
         SPIN * self.sites
     }

@@ -25,7 +25,7 @@ pub use conditional::{
 };
 pub use confinement::Confinement;
 pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
-pub use fields::{Gradients, SpinFields, VectorFields};
+pub use fields::{Gradients, SpinFields, StoredFields, VectorFields};
 pub(crate) use identity::normal_tails;
 pub use identity::{Identity, IdentityTest};
 pub use regression::NoiseConfig;

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Confinement;
 use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Error, Result};
+use crate::nn::Mlp;
 
 /// Whether one network sees the whole state or the same network sits at every site of a lattice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +117,20 @@ impl Windows {
             reach,
             amplitude,
         })
+    }
+
+    /// Number of coordinates D.
+    pub(crate) fn dim(&self) -> usize {
+        self.sites * self.components
+    }
+
+    /// True for a network from the rows of a state to `outputs` numbers.
+    pub(crate) fn fits(&self, mlp: &Mlp, outputs: usize) -> bool {
+        let amplitude = self.amplitude.as_ref().is_none_or(|(weight, centre)| {
+            weight.len() == self.components && centre.len() == self.components
+        });
+        let reach = self.reach < self.sites.max(1);
+        amplitude && reach && mlp.inputs() == self.rows() && mlp.outputs() == outputs
     }
 
     /// Rows that a state gives.

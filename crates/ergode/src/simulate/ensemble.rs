@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
             )));
         }
         let per_thread = config.trajectories.div_ceil(rayon::current_num_threads());
-        let tile_lanes = (per_thread.div_ceil(GROUP) * GROUP).clamp(GROUP, 4 * GROUP);
+        let tile_lanes = (per_thread.div_ceil(GROUP) * GROUP).clamp(GROUP, sde.most_lanes());
         let tiles = (0..config.trajectories)
             .step_by(tile_lanes)
             .map(|first| {

@@ -3,6 +3,7 @@
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use pulp::Simd;
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
 
 /// A real number, or several of them in the lanes of a vector register.
 ///
@@ -28,7 +29,17 @@ pub trait Real:
     fn mul_add(self, factor: Self, summand: Self) -> Self;
     /// The larger of `self` and `bound`, lane by lane.
     fn at_least(self, bound: f64) -> Self;
+    /// 1 in lanes where `low` ≤ `self` ≤ `high`, 0 in the others.
+    fn within(self, low: f64, high: f64) -> Self;
+    /// The smallest value of all lanes.
+    fn smallest(self) -> f64;
+    /// Lets `change` change the values of one lane after the other, at most [`MOST_VALUES`] of them: for
+    /// what has no formula, such as looking up a table.
+    fn each_lane(values: &mut [Self], change: impl FnMut(&mut [f64]));
 }
+
+/// Values that [`Real::each_lane`] takes at most.
+pub(crate) const MOST_VALUES: usize = 8;
 
 impl Real for f64 {
     #[inline(always)]
@@ -47,6 +58,18 @@ impl Real for f64 {
     #[inline(always)]
     fn at_least(self, bound: f64) -> Self {
         self.max(bound)
+    }
+    #[inline(always)]
+    fn within(self, low: f64, high: f64) -> Self {
+        f64::from(u8::from(low <= self && self <= high))
+    }
+    #[inline(always)]
+    fn smallest(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn each_lane(values: &mut [Self], mut change: impl FnMut(&mut [f64])) {
+        change(values);
     }
 }
 
@@ -127,6 +150,32 @@ impl<S: Simd> Real for Lanes<S> {
     fn at_least(self, bound: f64) -> Self {
         let bound = self.simd.splat_f64s(bound);
         Self::new(self.simd, self.simd.max_f64s(self.value, bound))
+    }
+    #[inline(always)]
+    fn within(self, low: f64, high: f64) -> Self {
+        let simd = self.simd;
+        let (zero, one) = (simd.splat_f64s(0.0), simd.splat_f64s(1.0));
+        let above = simd.less_than_or_equal_f64s(simd.splat_f64s(low), self.value);
+        let below = simd.less_than_or_equal_f64s(self.value, simd.splat_f64s(high));
+        let inside = simd.select_f64s(below, one, zero);
+        Self::new(simd, simd.select_f64s(above, inside, zero))
+    }
+    #[inline(always)]
+    fn smallest(self) -> f64 {
+        self.simd.reduce_min_f64s(self.value)
+    }
+    #[inline(always)]
+    fn each_lane(values: &mut [Self], mut change: impl FnMut(&mut [f64])) {
+        let mut lane = [0.0; MOST_VALUES];
+        for k in 0..S::F64_LANES {
+            for (lane, value) in lane.iter_mut().zip(values.iter()) {
+                *lane = cast_slice::<S::f64s, f64>(std::slice::from_ref(&value.value))[k];
+            }
+            change(&mut lane[..values.len()]);
+            for (lane, value) in lane.iter().zip(values.iter_mut()) {
+                cast_slice_mut::<S::f64s, f64>(std::slice::from_mut(&mut value.value))[k] = *lane;
+            }
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod ensemble;
 mod lanes;
+mod platen;
 mod random;
 mod sde;
+mod tiles;
 
 pub use ensemble::{
     Failure, Initial, SimulateConfig, Simulation, simulate_ensemble, simulate_to_file,
@@ -12,3 +14,4 @@ pub use lanes::Real;
 pub(crate) use lanes::{AlignedBuffer, Lanes};
 pub use random::{Purpose, Stream};
 pub use sde::{Dimensions, Dynamics, GROUP, Scheme, Sde};
+pub(crate) use tiles::{TileDynamics, advance_tiles};

@@ -4,6 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use super::lanes::{Lanes, Real};
+use super::platen::{Stages, platen};
 
 /// How many numbers an equation deals in.
 pub trait Dimensions: Sync {
@@ -24,6 +25,12 @@ pub trait Dynamics: Dimensions {
     fn drift<T: Real>(&self, x: &[T], out: &mut [T]);
     /// The noise √2 Σ(x) ξ.
     fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]);
+    /// Both at once, for equations that share work between them.
+    #[inline(always)]
+    fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {
+        self.drift(x, drift);
+        self.noise(x, xi, noise);
+    }
 }
 
 /// Numerical schemes.
@@ -61,6 +68,10 @@ pub const GROUP: usize = 8;
 pub trait Sde: Dimensions {
     /// Advance by as many steps of length `dt` as `normals` has numbers for.
     fn advance(&self, scheme: Scheme, dt: f64, lanes: usize, state: &mut [f64], normals: &[f64]);
+    /// The most trajectories that are worth advancing together, a multiple of [`GROUP`].
+    fn most_lanes(&self) -> usize {
+        4 * GROUP
+    }
     /// Drift and √2 Σ(x) ξ at one state.
     fn evaluate(&self, x: &[f64], xi: &[f64], drift: &mut [f64], noise: &mut [f64]);
 }
@@ -119,7 +130,17 @@ impl<D: Dynamics> WithSimd for Advance<'_, D> {
                 let mut xi = vec![zero; noise_dim];
                 self.euler(simd, &mut x, &mut xi, &mut drift, &mut noise);
             }
-            Scheme::Platen => self.platen(simd),
+            Scheme::Platen => {
+                let mut stages = LaneStages::new(simd, self.dynamics, self.lanes);
+                platen(
+                    simd,
+                    &mut stages,
+                    self.dt,
+                    self.lanes,
+                    self.state,
+                    self.normals,
+                );
+            }
         }
     }
 }
@@ -143,8 +164,7 @@ impl<D: Dynamics> Advance<'_, D> {
             while lane < lanes {
                 load(simd, x, self.state, lanes, lane);
                 load(simd, xi, normals, lanes, lane);
-                self.dynamics.drift(x, drift);
-                self.dynamics.noise(x, xi, noise);
+                self.dynamics.drift_and_noise(x, xi, drift, noise);
                 let (state, _) = S::as_mut_simd_f64s(self.state);
                 for i in 0..x.len() {
                     let next = noise[i].mul_add(root, drift[i].mul_add(dt, x[i]));
@@ -154,120 +174,59 @@ impl<D: Dynamics> Advance<'_, D> {
             }
         }
     }
+}
 
-    /// Platen's order 2.0 weak scheme. With b_j the columns of √2 Σ,
-    ///
-    /// Y' = Y + ½(a(Ῡ) + a) Δ
-    ///    + ¼ Σ_j [ (b_j(R⁺_j) + b_j(R⁻_j) + 2 b_j) ΔW_j + Σ_{r≠j} (b_j(U⁺_r) + b_j(U⁻_r) − 2 b_j) ΔW_j ]
-    ///    + ¼ Δ^{-½} Σ_j [ (b_j(R⁺_j) − b_j(R⁻_j)) (ΔW_j² − Δ) + Σ_{r≠j} (b_j(U⁺_r) − b_j(U⁻_r)) (ΔW_j ΔW_r + V_{rj}) ],
-    ///
-    /// Ῡ = Y + aΔ + Σ b_j ΔW_j, R^±_j = Y + aΔ ± b_j √Δ, U^±_r = Y ± b_r √Δ, V_{rj} = −V_{jr} = ±Δ.
-    /// The sums over j are products of √2 Σ with a vector, so only `noise` is needed.
-    #[inline(always)]
-    fn platen<S: Simd>(self, simd: S) {
-        let (dim, m, lanes) = (self.dynamics.dim(), self.dynamics.noise_dim(), self.lanes);
-        let per_step = Scheme::Platen.normals_per_step(m);
+/// An equation in lanes, evaluated group by group on a tile.
+struct LaneStages<'a, S: Simd, D> {
+    simd: S,
+    dynamics: &'a D,
+    lanes: usize,
+    x: Vec<Lanes<S>>,
+    xi: Vec<Lanes<S>>,
+    out: Vec<Lanes<S>>,
+}
+
+impl<'a, S: Simd, D: Dynamics> LaneStages<'a, S, D> {
+    fn new(simd: S, dynamics: &'a D, lanes: usize) -> Self {
         let zero = Lanes::splat(simd, 0.0);
-        let dt = Lanes::splat(simd, self.dt);
-        let root = Lanes::splat(simd, self.dt.sqrt());
-        let quarter_root = Lanes::splat(simd, 0.25 / self.dt.sqrt());
-        let [
-            mut x,
-            mut drift,
-            mut drift_end,
-            mut moved,
-            mut column,
-            mut point,
-            mut term,
-            mut next,
-        ] = [(); 8].map(|()| vec![zero; dim]);
-        let mut random = vec![zero; per_step];
-        let [mut increment, mut weight, mut unit] = [(); 3].map(|()| vec![zero; m]);
-        for normals in self.normals.chunks_exact(per_step * lanes) {
-            let mut lane = 0;
-            while lane < lanes {
-                load(simd, &mut x, self.state, lanes, lane);
-                load(simd, &mut random, normals, lanes, lane);
-                for j in 0..m {
-                    increment[j] = random[j] * root;
-                }
-                self.dynamics.drift(&x, &mut drift);
-                for i in 0..dim {
-                    moved[i] = drift[i].mul_add(dt, x[i]);
-                }
-                // Ῡ, the drift average, and the terms in b_j(Y): 2/4 − 2(m−1)/4 = 1 − m/2.
-                self.dynamics.noise(&x, &increment, &mut term);
-                for i in 0..dim {
-                    point[i] = moved[i] + term[i];
-                }
-                self.dynamics.drift(&point, &mut drift_end);
-                for i in 0..dim {
-                    next[i] = x[i]
-                        + (drift[i] + drift_end[i]) * dt * 0.5
-                        + term[i] * (1.0 - 0.5 * m as f64);
-                }
-                for r in 0..m {
-                    unit[r] = zero + 1.0;
-                    self.dynamics.noise(&x, &unit, &mut column);
-                    for (sign, add) in [(1.0, true), (-1.0, false)] {
-                        // R^±_r contributes to column r alone.
-                        for i in 0..dim {
-                            point[i] = moved[i] + column[i] * root * sign;
-                        }
-                        let spread = (increment[r] * increment[r] - dt) * quarter_root;
-                        let straight = increment[r] * 0.25;
-                        unit[r] = if add {
-                            straight + spread
-                        } else {
-                            straight - spread
-                        };
-                        self.dynamics.noise(&point, &unit, &mut term);
-                        for i in 0..dim {
-                            next[i] = next[i] + term[i];
-                        }
-                        unit[r] = zero + 1.0;
-                        // U^±_r contributes to every other column.
-                        for i in 0..dim {
-                            point[i] = x[i] + column[i] * root * sign;
-                        }
-                        for j in 0..m {
-                            weight[j] = if j == r {
-                                zero
-                            } else {
-                                let v = two_point(simd, &random, m, r, j) * dt;
-                                let spread = (increment[j] * increment[r] + v) * quarter_root;
-                                let straight = increment[j] * 0.25;
-                                if add {
-                                    straight + spread
-                                } else {
-                                    straight - spread
-                                }
-                            };
-                        }
-                        self.dynamics.noise(&point, &weight, &mut term);
-                        for i in 0..dim {
-                            next[i] = next[i] + term[i];
-                        }
-                    }
-                    unit[r] = zero;
-                }
-                store(&next, self.state, lanes, lane);
-                lane += S::F64_LANES;
-            }
+        Self {
+            simd,
+            dynamics,
+            lanes,
+            x: vec![zero; dynamics.dim()],
+            xi: vec![zero; dynamics.noise_dim()],
+            out: vec![zero; dynamics.dim()],
         }
     }
 }
 
-/// V_{rj}/Δ: the sign of one of the spare normals for r < j, antisymmetric.
-#[inline(always)]
-fn two_point<S: Simd>(simd: S, random: &[Lanes<S>], m: usize, r: usize, j: usize) -> Lanes<S> {
-    let (low, high) = (r.min(j), r.max(j));
-    let z = random[m + high * (high - 1) / 2 + low].value();
-    let zero = simd.splat_f64s(0.0);
-    let (one, minus) = (simd.splat_f64s(1.0), simd.splat_f64s(-1.0));
-    let sign = simd.select_f64s(simd.less_than_f64s(z, zero), minus, one);
-    let sign = Lanes::new(simd, sign);
-    if r < j { sign } else { -sign }
+impl<S: Simd, D: Dynamics> Dimensions for LaneStages<'_, S, D> {
+    fn dim(&self) -> usize {
+        self.dynamics.dim()
+    }
+    fn noise_dim(&self) -> usize {
+        self.dynamics.noise_dim()
+    }
+}
+
+impl<S: Simd, D: Dynamics> Stages for LaneStages<'_, S, D> {
+    #[inline(always)]
+    fn drift(&mut self, x: &[f64], out: &mut [f64]) {
+        for lane in (0..self.lanes).step_by(S::F64_LANES) {
+            load(self.simd, &mut self.x, x, self.lanes, lane);
+            self.dynamics.drift(&self.x, &mut self.out);
+            store(&self.out, out, self.lanes, lane);
+        }
+    }
+    #[inline(always)]
+    fn noise(&mut self, x: &[f64], xi: &[f64], out: &mut [f64]) {
+        for lane in (0..self.lanes).step_by(S::F64_LANES) {
+            load(self.simd, &mut self.x, x, self.lanes, lane);
+            load(self.simd, &mut self.xi, xi, self.lanes, lane);
+            self.dynamics.noise(&self.x, &self.xi, &mut self.out);
+            store(&self.out, out, self.lanes, lane);
+        }
+    }
 }
 
 #[inline(always)]

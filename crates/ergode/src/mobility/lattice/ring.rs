@@ -1,14 +1,32 @@
 //! A block-diagonal mobility, the same function of the state at every site.
 
+use serde::{Deserialize, Serialize};
+
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{LinearMobility, Mobility};
 
 /// M(x) = diag(B(m_1), ..., B(m_N)) on a ring of N sites with one onsite block B.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct LatticeMobility {
     sites: usize,
     onsite: LinearMobility,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    sites: usize,
+    onsite: LinearMobility,
+}
+
+impl TryFrom<Unchecked> for LatticeMobility {
+    type Error = Error;
+
+    fn try_from(read: Unchecked) -> Result<Self> {
+        Self::new(read.sites, read.onsite)
+    }
 }
 
 impl LatticeMobility {
@@ -18,6 +36,11 @@ impl LatticeMobility {
             return Err(Error::input("a ring needs at least one site"));
         }
         Ok(Self { sites, onsite })
+    }
+
+    /// Number of sites N.
+    pub fn sites(&self) -> usize {
+        self.sites
     }
 
     /// B.

@@ -4,6 +4,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::tensor::TensorMap;
+use crate::error::{Error, Result};
 use crate::mobility::Mobility;
 use crate::nn::{Batch, CpuEngine, Engine, Mlp};
 use crate::score::{Confinement, Windows};
@@ -14,11 +15,43 @@ use crate::score::{Confinement, Windows};
 /// bounded. On a lattice the network gives the onsite block of every site from the site and its
 /// neighbours, and blocks between sites are zero.
 #[derive(Debug, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct NeuralMobility {
     pub(super) mlp: Mlp,
     pub(super) windows: Windows,
     pub(super) map: TensorMap,
     pub(super) confinement: Confinement,
+}
+
+/// A mobility as it is read, before its parts are known to fit.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    mlp: Mlp,
+    windows: Windows,
+    map: TensorMap,
+    confinement: Confinement,
+}
+
+impl TryFrom<Unchecked> for NeuralMobility {
+    type Error = Error;
+
+    fn try_from(read: Unchecked) -> Result<Self> {
+        if read.windows.dim() != read.confinement.support().dim()
+            || !read.map.is_sound(read.windows.components)
+            || !read.windows.fits(&read.mlp, read.map.outputs())
+        {
+            return Err(Error::input(
+                "the network of a mobility does not fit its coordinates; the file is damaged, write it again",
+            ));
+        }
+        Ok(Self {
+            mlp: read.mlp,
+            windows: read.windows,
+            map: read.map,
+            confinement: read.confinement,
+        })
+    }
 }
 
 impl NeuralMobility {
@@ -33,6 +66,27 @@ impl NeuralMobility {
                 0.0
             }
         })
+    }
+
+    /// The same map with another network.
+    ///
+    /// # Errors
+    /// When its inputs or outputs are of another number.
+    pub fn with_network(self, mlp: Mlp) -> Result<Self> {
+        if !self.windows.fits(&mlp, self.map.outputs()) {
+            return Err(Error::input(format!(
+                "the mobility needs a network of {} inputs and {} outputs, not one of widths {:?}",
+                self.windows.rows(),
+                self.map.outputs(),
+                mlp.widths()
+            )));
+        }
+        Ok(Self { mlp, ..self })
+    }
+
+    /// Rows of the diagonal blocks, outside of which M is zero.
+    pub(crate) fn block(&self) -> usize {
+        self.map.size()
     }
 
     /// Outputs of the network at points of the support, and along `directions` of the site's own
@@ -62,12 +116,35 @@ impl NeuralMobility {
         (y, dy)
     }
 
-    /// Σ_j ∂_j M_ij, or Σ_j ∂_j M_ji where `transpose`.
-    fn divergence(&self, x: &[f64], transpose: bool, out: &mut [f64]) {
+    /// M of outputs of the network at n states.
+    fn values(&self, y: &[f32], n: usize, out: &mut [f64]) {
+        let (dim, c, columns) = (self.dim(), self.map.size(), self.windows.sites * n);
+        let mut blocks = vec![0.0; c * c * columns];
+        self.map.values(y, &mut blocks);
+        out.fill(0.0);
+        for (entry, block) in blocks.chunks_exact(columns.max(1)).enumerate() {
+            for (site, values) in block.chunks_exact(n).enumerate() {
+                let (i, j) = (site * c + entry / c, site * c + entry % c);
+                out[(i * dim + j) * n..][..n].copy_from_slice(values);
+            }
+        }
+    }
+
+    /// Σ_j ∂_j M_ij, or Σ_j ∂_j M_ji where `transpose`, and M where it is asked for.
+    fn divergence(
+        &self,
+        x: &[f64],
+        transpose: bool,
+        out: &mut [f64],
+        mobility: Option<&mut [f64]>,
+    ) {
         let (dim, c, sites) = (self.dim(), self.map.size(), self.windows.sites);
         let n = x.len() / dim;
         let (z, outside) = self.confinement.place(x);
         let (y, dy) = self.network(&z, c);
+        if let Some(mobility) = mobility {
+            self.values(&y, n, mobility);
+        }
         let columns = sites * n;
         let standardiser = self.confinement.standardiser();
         let mut slopes = vec![0.0; c * c * columns];
@@ -102,26 +179,19 @@ impl Mobility for NeuralMobility {
     }
 
     fn mobility(&self, x: &[f64], out: &mut [f64]) {
-        let (dim, c, sites) = (self.dim(), self.map.size(), self.windows.sites);
-        let n = x.len() / dim;
         let (y, _) = self.network(&self.confinement.place(x).0, 0);
-        let columns = sites * n;
-        let mut blocks = vec![0.0; c * c * columns];
-        self.map.values(&y, &mut blocks);
-        out.fill(0.0);
-        for (entry, block) in blocks.chunks_exact(columns.max(1)).enumerate() {
-            for (site, values) in block.chunks_exact(n).enumerate() {
-                let (i, j) = (site * c + entry / c, site * c + entry % c);
-                out[(i * dim + j) * n..][..n].copy_from_slice(values);
-            }
-        }
+        self.values(&y, x.len() / self.dim(), out);
     }
 
     fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
-        self.divergence(x, false, out);
+        self.divergence(x, false, out, None);
     }
 
     fn div_transpose(&self, x: &[f64], out: &mut [f64]) {
-        self.divergence(x, true, out);
+        self.divergence(x, true, out, None);
+    }
+
+    fn with_divergence(&self, x: &[f64], mobility: &mut [f64], divergence: &mut [f64]) {
+        self.divergence(x, false, divergence, Some(mobility));
     }
 }

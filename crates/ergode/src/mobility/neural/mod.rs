@@ -121,7 +121,7 @@ pub fn fit_neural_mobility(
     checkpoint: Option<&Path>,
     control: &Control,
 ) -> Result<NeuralMobilityFit> {
-    let mut mobility = start(ensemble, phi, config)?;
+    let mut mobility = NeuralMobility::new(ensemble, phi, config)?;
     let phi = mobility.constant();
     let mut statistics = LaggedConfig {
         blocking: STRETCHES,
@@ -167,25 +167,30 @@ pub fn fit_neural_mobility(
     })
 }
 
-/// M = Φ, by a network whose last layer is zero.
-fn start(
-    ensemble: &Ensemble,
-    phi: ArrayView2<f64>,
-    config: &NeuralMobilityConfig,
-) -> Result<NeuralMobility> {
-    let standardiser = config.layout.standardiser(ensemble)?;
-    let windows = Windows::new(config.layout, &standardiser)?;
-    let block = site_average(phi, &windows)?;
-    let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
-    let mut widths = vec![windows.rows()];
-    widths.extend(&config.hidden);
-    widths.push(map.outputs());
-    Ok(NeuralMobility {
-        mlp: Mlp::new(&widths, config.seed)?.with_zero_output(),
-        confinement: config.layout.confinement(ensemble, standardiser)?,
-        windows,
-        map,
-    })
+impl NeuralMobility {
+    /// M = Φ, by a network whose last layer is zero: where the training begins.
+    ///
+    /// # Errors
+    /// When the configuration does not fit the data, or sym Φ is not positive definite.
+    pub fn new(
+        ensemble: &Ensemble,
+        phi: ArrayView2<f64>,
+        config: &NeuralMobilityConfig,
+    ) -> Result<Self> {
+        let standardiser = config.layout.standardiser(ensemble)?;
+        let windows = Windows::new(config.layout, &standardiser)?;
+        let block = site_average(phi, &windows)?;
+        let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
+        let mut widths = vec![windows.rows()];
+        widths.extend(&config.hidden);
+        widths.push(map.outputs());
+        Ok(Self {
+            mlp: Mlp::new(&widths, config.seed)?.with_zero_output(),
+            confinement: config.layout.confinement(ensemble, standardiser)?,
+            windows,
+            map,
+        })
+    }
 }
 
 /// The loss, with all pairs drawn.

@@ -111,6 +111,18 @@ impl TensorMap {
         })
     }
 
+    /// True for a map to matrices of `size` rows whose entries and products lie in range.
+    pub(super) fn is_sound(&self, size: usize) -> bool {
+        let entries = || self.lower.iter().chain(&self.skew);
+        let within = |(i, j, a, b): &(usize, usize, usize, usize)| {
+            i.max(j) < &size && a.max(b) < &self.lower.len()
+        };
+        self.size == size
+            && self.phi.dim() == (size, size)
+            && entries().all(|entry| entry.row.max(entry.column) < size)
+            && self.products.iter().all(within)
+    }
+
     /// Number c of rows of M.
     pub(super) fn size(&self) -> usize {
         self.size

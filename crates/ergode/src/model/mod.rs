@@ -1,0 +1,341 @@
+//! The learned equation dx = [M s + ∇·M] dt + √2 Σ dW: evaluated, saved, simulated.
+
+mod parts;
+mod planar;
+mod run;
+mod storage;
+mod tensors;
+mod tiles;
+
+pub use parts::{StoredMobility, StoredScore};
+pub use run::{ModelRun, simulate_model};
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView2};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::parts::BoundedMobility;
+use self::planar::Planar;
+use self::tiles::Tiles;
+use crate::data::{Ensemble, Support};
+use crate::error::{Error, Result};
+use crate::linalg;
+use crate::mobility::{Mobility, factorise, symmetrise};
+use crate::score::Score;
+use crate::simulate::{Sde, Stream};
+
+/// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
+/// be at least this fraction of their mean over the start states.
+const FLOOR: f64 = 1e-3;
+
+/// What a model was made from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provenance {
+    /// Version of this library.
+    pub ergode: String,
+    /// [`Ensemble::fingerprint`] of the data, in hexadecimal.
+    pub data: String,
+    /// Seed of the fit.
+    pub seed: u64,
+    /// Configuration of the fit.
+    pub configuration: Value,
+}
+
+impl Provenance {
+    /// Of a model that this version of the library fitted to `data`.
+    pub fn new(data: &Ensemble, seed: u64, configuration: Value) -> Self {
+        Self {
+            ergode: env!("CARGO_PKG_VERSION").to_owned(),
+            data: format!("{:016x}", data.fingerprint()),
+            seed,
+            configuration,
+        }
+    }
+}
+
+/// The equation dx = [M s + ∇·M] dt + √2 Σ dW with Σ Σᵀ = D = sym M.
+///
+/// Fields are evaluated on tiles of n raw states, coordinate-major, (D, n), vectors as (D, n) and
+/// matrices as (D·D, n), entry (i, j) in row i·D + j. Slices of the wrong length are a fault of the
+/// caller, and panic.
+///
+/// Outside the samples the score pulls back to them ([`Confinement`](crate::Confinement)), and a
+/// polynomial M has the value of the nearest state in their box, so that it does not run away.
+#[derive(Clone, Debug)]
+pub struct LangevinModel {
+    names: Vec<String>,
+    score: Arc<StoredScore>,
+    mobility: Arc<BoundedMobility>,
+    starts: Array2<f64>,
+    provenance: Provenance,
+    /// Least eigenvalue of a repaired D, in standardised coordinates.
+    floor: f64,
+}
+
+impl LangevinModel {
+    /// A model of coordinates called `names`; `starts`, (state, coordinate), are states of the data
+    /// that simulations start from.
+    ///
+    /// # Errors
+    /// When the numbers of coordinates differ, there is no finite start state, or D is not positive on
+    /// average.
+    pub fn new(
+        names: Vec<String>,
+        score: impl Into<StoredScore>,
+        mobility: impl Into<StoredMobility>,
+        starts: Array2<f64>,
+        provenance: Provenance,
+    ) -> Result<Self> {
+        Self::assemble(
+            names,
+            Arc::new(score.into()),
+            mobility.into(),
+            starts,
+            provenance,
+        )
+    }
+
+    fn assemble(
+        names: Vec<String>,
+        score: Arc<StoredScore>,
+        mobility: StoredMobility,
+        starts: Array2<f64>,
+        provenance: Provenance,
+    ) -> Result<Self> {
+        if let StoredMobility::Constant(matrix) = &mobility
+            && !matrix.is_square()
+        {
+            return Err(Error::input(format!(
+                "a constant mobility is a square matrix, not {:?}",
+                matrix.dim()
+            )));
+        }
+        let mobility = BoundedMobility::new(mobility, score.confinement());
+        let (dim, of_score) = (mobility.dim(), score.as_score().dim());
+        if dim != of_score || dim != names.len() || dim != starts.ncols() {
+            return Err(Error::input(format!(
+                "{} names, a score of {of_score} coordinates, a mobility of {dim} and start states of \
+                 {} do not make one model; make them from the same data",
+                names.len(),
+                starts.ncols()
+            )));
+        }
+        if starts.is_empty() || starts.iter().any(|x| !x.is_finite()) {
+            return Err(Error::input(
+                "a model needs at least one start state and all of them finite; draw them from the data",
+            ));
+        }
+        let mut model = Self {
+            names,
+            score,
+            mobility: Arc::new(mobility),
+            starts,
+            provenance,
+            floor: 0.0,
+        };
+        model.floor = FLOOR * model.mean_eigenvalue();
+        if model.floor.is_nan() || model.floor <= 0.0 {
+            return Err(Error::input(
+                "the diffusion is not positive at the start states; repair the constant mobility or fit a \
+                 positive one",
+            ));
+        }
+        Ok(model)
+    }
+
+    /// ⟨tr D⟩/D over the start states, in standardised coordinates.
+    fn mean_eigenvalue(&self) -> f64 {
+        let (dim, n) = (self.dim(), self.starts.nrows());
+        let x: Vec<f64> = self.starts.t().iter().copied().collect();
+        let mut m = vec![0.0; dim * dim * n];
+        self.mobility.mobility(&x, &mut m);
+        let scale = self.scale();
+        let of = |i: usize| {
+            let row = &m[(i * dim + i) * n..][..n];
+            row.iter().sum::<f64>() / (scale[i] * scale[i])
+        };
+        (0..dim).map(of).sum::<f64>() / (dim * n) as f64
+    }
+
+    /// The same score with the mobility `phi` everywhere: the constant closure.
+    ///
+    /// # Errors
+    /// When `phi` has another number of coordinates or its symmetric part is not positive.
+    pub fn with_constant_mobility(&self, phi: ArrayView2<f64>) -> Result<Self> {
+        Self::assemble(
+            self.names.clone(),
+            Arc::clone(&self.score),
+            StoredMobility::Constant(phi.to_owned()),
+            self.starts.clone(),
+            self.provenance.clone(),
+        )
+    }
+
+    /// Number of coordinates D.
+    pub fn dim(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Names of the coordinates.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// s.
+    pub fn score(&self) -> &dyn Score {
+        self.score.as_score()
+    }
+
+    /// M, bounded outside the samples.
+    pub fn mobility(&self) -> &dyn Mobility {
+        &*self.mobility
+    }
+
+    /// States of the data that simulations start from, (state, coordinate).
+    pub fn starts(&self) -> ArrayView2<'_, f64> {
+        self.starts.view()
+    }
+
+    /// What it was made from.
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// One of the start states, by the trajectory's own stream.
+    pub fn draw_start(&self, stream: &mut Stream, x: &mut [f64]) {
+        let k = stream.below(self.starts.nrows() as u64) as usize;
+        for (x, start) in x.iter_mut().zip(self.starts.row(k)) {
+            *x = *start;
+        }
+    }
+
+    /// True where a raw state is among the samples.
+    pub fn in_support(&self, x: &[f64]) -> bool {
+        let mut z = x.to_vec();
+        self.score.confinement().standardiser().forward(&mut z);
+        self.support().contains(&z)
+    }
+
+    fn support(&self) -> &Support {
+        self.score.confinement().support()
+    }
+
+    fn scale(&self) -> &[f64] {
+        &self.score.confinement().standardiser().scale
+    }
+
+    /// The Itô drift M s + ∇·M.
+    pub fn drift(&self, x: &[f64], out: &mut [f64]) {
+        let dim = self.dim();
+        let mut m = vec![0.0; dim * x.len()];
+        self.drift_and_mobility(x, out, &mut m);
+    }
+
+    /// M s + ∇·M, and M.
+    fn drift_and_mobility(&self, x: &[f64], drift: &mut [f64], m: &mut [f64]) {
+        let (dim, block) = (self.dim(), self.mobility.block());
+        let n = x.len() / dim;
+        let mut score = vec![0.0; x.len()];
+        self.score().score(x, &mut score);
+        self.mobility.with_divergence(x, m, drift);
+        for i in 0..dim {
+            let drift = &mut drift[i * n..][..n];
+            let first = i / block * block;
+            for j in first..first + block {
+                let terms = m[(i * dim + j) * n..][..n].iter().zip(&score[j * n..][..n]);
+                for (drift, (m, s)) in drift.iter_mut().zip(terms) {
+                    *drift += m * s;
+                }
+            }
+        }
+    }
+
+    /// (∇·M)_i = Σ_j ∂_j M_ij.
+    pub fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
+        self.mobility.div_mobility(x, out);
+    }
+
+    /// D = sym M; the noise of the equation is √2 Σ with Σ Σᵀ = D.
+    pub fn diffusion(&self, x: &[f64], out: &mut [f64]) {
+        self.mobility.diffusion(x, out);
+    }
+
+    /// The lower triangular Σ with Σ Σᵀ = D. Where D is not positive definite, Σ belongs to the nearest
+    /// matrix, in standardised coordinates, whose eigenvalues are at least a thousandth of their mean
+    /// over the start states; the number of such states is returned.
+    pub fn noise_factor(&self, x: &[f64], out: &mut [f64]) -> usize {
+        self.mobility.mobility(x, out);
+        self.factor(out)
+    }
+
+    /// σ = √2 Σ, the noise in the convention dx = F dt + σ dW; see [`LangevinModel::noise_factor`].
+    pub fn noise_amplitude(&self, x: &[f64], out: &mut [f64]) -> usize {
+        let repaired = self.noise_factor(x, out);
+        out.iter_mut().for_each(|value| *value *= 2f64.sqrt());
+        repaired
+    }
+
+    /// Σ in the place of M; the number of states where D had to be repaired.
+    fn factor(&self, tile: &mut [f64]) -> usize {
+        let (dim, block) = (self.dim(), self.mobility.block());
+        let n = tile.len() / (dim * dim);
+        symmetrise(tile, dim);
+        let mut diffusion = vec![0.0; block * block];
+        let mut repaired = 0;
+        for s in 0..n {
+            let mut sound = true;
+            for first in (0..dim).step_by(block) {
+                let at = |k: usize| ((first + k / block) * dim + first + k % block) * n + s;
+                for (k, value) in diffusion.iter_mut().enumerate() {
+                    *value = tile[at(k)];
+                }
+                if !factorise(tile, dim, first..first + block, n, s) {
+                    sound = false;
+                    self.positive_factor(first, &mut diffusion);
+                    for (k, value) in diffusion.iter().enumerate() {
+                        tile[at(k)] = *value;
+                    }
+                }
+            }
+            repaired += usize::from(!sound);
+        }
+        repaired
+    }
+
+    /// Σ of the nearest positive matrix, in the place of the block of D that begins at `first`; NaN
+    /// where that is not a number.
+    #[cold]
+    fn positive_factor(&self, first: usize, block: &mut [f64]) {
+        let size = block.len().isqrt();
+        let scale = &self.scale()[first..first + size];
+        let standardised = Array2::from_shape_fn((size, size), |(i, j)| {
+            block[i * size + j] / (scale[i] * scale[j])
+        });
+        let factor = linalg::symmetric_eigen(standardised.view()).and_then(|(values, vectors)| {
+            let lifted = values.mapv(|value| value.max(self.floor));
+            linalg::cholesky((&vectors * &lifted).dot(&vectors.t()).view())
+        });
+        for (k, value) in block.iter_mut().enumerate() {
+            let (i, j) = (k / size, k % size);
+            *value = match &factor {
+                Ok(factor) => scale[i] * factor[[i, j]],
+                Err(_) => f64::NAN,
+            };
+        }
+    }
+
+    /// The model as an equation that simulations take, in its fastest form: polynomials of one or two
+    /// coordinates trajectory by trajectory in SIMD lanes, anything else tile by tile.
+    pub fn equation(&self) -> Box<dyn Sde + '_> {
+        if let Some(planar) = Planar::<1, 1>::new(self) {
+            return Box::new(planar);
+        }
+        match Planar::<2, 4>::new(self) {
+            Some(planar) => Box::new(planar),
+            None => Box::new(Tiles::new(self)),
+        }
+    }
+}

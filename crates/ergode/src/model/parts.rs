@@ -1,0 +1,211 @@
+//! The scores and mobilities that a model is made of, and M outside the samples.
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
+use crate::mobility::{
+    ConstantMobility, LatticeMobility, LinearMobility, Mobility, NeuralMobility,
+};
+use crate::score::{ClosedFormScore, Confinement, NeuralScore, Score};
+
+/// A score that a model owns and saves.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredScore {
+    /// In a span of vector fields.
+    ClosedForm(ClosedFormScore),
+    /// By a network.
+    Neural(NeuralScore),
+}
+
+impl StoredScore {
+    pub(super) fn as_score(&self) -> &dyn Score {
+        match self {
+            Self::ClosedForm(score) => score,
+            Self::Neural(score) => score,
+        }
+    }
+
+    pub(super) fn confinement(&self) -> &Confinement {
+        match self {
+            Self::ClosedForm(score) => score.confinement(),
+            Self::Neural(score) => score.confinement(),
+        }
+    }
+}
+
+impl From<ClosedFormScore> for StoredScore {
+    fn from(score: ClosedFormScore) -> Self {
+        Self::ClosedForm(score)
+    }
+}
+
+impl From<NeuralScore> for StoredScore {
+    fn from(score: NeuralScore) -> Self {
+        Self::Neural(score)
+    }
+}
+
+/// A mobility that a model owns and saves.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StoredMobility {
+    /// The same everywhere.
+    Constant(Array2<f64>),
+    /// In a span of polynomial tensors.
+    Linear(LinearMobility),
+    /// The same block of polynomials at every site of a ring.
+    Lattice(LatticeMobility),
+    /// By a network.
+    Neural(NeuralMobility),
+}
+
+impl From<Array2<f64>> for StoredMobility {
+    fn from(matrix: Array2<f64>) -> Self {
+        Self::Constant(matrix)
+    }
+}
+
+impl From<ConstantMobility> for StoredMobility {
+    fn from(mobility: ConstantMobility) -> Self {
+        Self::Constant(mobility.value)
+    }
+}
+
+impl From<LinearMobility> for StoredMobility {
+    fn from(mobility: LinearMobility) -> Self {
+        Self::Linear(mobility)
+    }
+}
+
+impl From<LatticeMobility> for StoredMobility {
+    fn from(mobility: LatticeMobility) -> Self {
+        Self::Lattice(mobility)
+    }
+}
+
+impl From<NeuralMobility> for StoredMobility {
+    fn from(mobility: NeuralMobility) -> Self {
+        Self::Neural(mobility)
+    }
+}
+
+impl StoredMobility {
+    fn as_mobility(&self) -> &dyn Mobility {
+        match self {
+            Self::Constant(mobility) => mobility,
+            Self::Linear(mobility) => mobility,
+            Self::Lattice(mobility) => mobility,
+            Self::Neural(mobility) => mobility,
+        }
+    }
+}
+
+/// M at the state moved, coordinate by coordinate, into the box of the samples: M(clamp(x)).
+///
+/// Polynomials would run away outside. Along a coordinate that is moved M does not change, so that
+/// its part of ∇·M is zero and the divergence stays exact. A network is bounded by itself.
+#[derive(Debug)]
+pub(super) struct BoundedMobility {
+    pub(super) stored: StoredMobility,
+    /// The box, in raw coordinates.
+    pub(super) low: Vec<f64>,
+    pub(super) high: Vec<f64>,
+}
+
+impl BoundedMobility {
+    /// With the box of the support of the samples.
+    pub(super) fn new(stored: StoredMobility, confinement: &Confinement) -> Self {
+        let (mut low, mut high) = confinement.support().bounds();
+        confinement.standardiser().inverse(&mut low);
+        confinement.standardiser().inverse(&mut high);
+        Self { stored, low, high }
+    }
+
+    /// Rows of the diagonal blocks, outside of which M is zero.
+    pub(super) fn block(&self) -> usize {
+        match &self.stored {
+            StoredMobility::Constant(matrix) => matrix.nrows(),
+            StoredMobility::Linear(mobility) => mobility.dim(),
+            StoredMobility::Lattice(mobility) => mobility.onsite().dim(),
+            StoredMobility::Neural(mobility) => mobility.block(),
+        }
+    }
+
+    /// The polynomials of one site, where M is made of such.
+    fn polynomials(&self) -> Option<&LinearMobility> {
+        match &self.stored {
+            StoredMobility::Linear(mobility) => Some(mobility),
+            StoredMobility::Lattice(mobility) => Some(mobility.onsite()),
+            StoredMobility::Constant(_) | StoredMobility::Neural(_) => None,
+        }
+    }
+
+    fn clamp(&self, x: &[f64]) -> Vec<f64> {
+        let n = (x.len() / self.dim()).max(1);
+        let mut clamped = x.to_vec();
+        let bounds = self.low.iter().zip(&self.high);
+        for (row, (low, high)) in clamped.chunks_exact_mut(n).zip(bounds) {
+            row.iter_mut().for_each(|x| *x = x.clamp(*low, *high));
+        }
+        clamped
+    }
+
+    /// Σ_j ∂_j M_ij, or Σ_j ∂_j M_ji where `transpose`, over the coordinates j that are not moved.
+    fn divergence(&self, onsite: &LinearMobility, x: &[f64], transpose: bool, out: &mut [f64]) {
+        let (c, n) = (onsite.dim(), x.len() / self.dim());
+        let clamped = self.clamp(x);
+        let mut slopes = vec![0.0; c * c * n];
+        out.fill(0.0);
+        let tile = (c * n).max(1);
+        let sites = x.chunks_exact(tile).zip(clamped.chunks_exact(tile));
+        for ((x, clamped), out) in sites.zip(out.chunks_exact_mut(tile)) {
+            onsite.slopes(clamped, transpose, &mut slopes);
+            for (at, slopes) in slopes.chunks_exact(n).enumerate() {
+                let (i, j) = (at / c, at % c);
+                for (s, slope) in slopes.iter().enumerate() {
+                    if x[j * n + s] == clamped[j * n + s] {
+                        out[i * n + s] += slope;
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Mobility for BoundedMobility {
+    fn dim(&self) -> usize {
+        self.stored.as_mobility().dim()
+    }
+
+    fn mobility(&self, x: &[f64], out: &mut [f64]) {
+        match self.polynomials() {
+            Some(_) => self.stored.as_mobility().mobility(&self.clamp(x), out),
+            None => self.stored.as_mobility().mobility(x, out),
+        }
+    }
+
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
+        match self.polynomials() {
+            Some(onsite) => self.divergence(onsite, x, false, out),
+            None => self.stored.as_mobility().div_mobility(x, out),
+        }
+    }
+
+    fn div_transpose(&self, x: &[f64], out: &mut [f64]) {
+        match self.polynomials() {
+            Some(onsite) => self.divergence(onsite, x, true, out),
+            None => self.stored.as_mobility().div_transpose(x, out),
+        }
+    }
+
+    fn with_divergence(&self, x: &[f64], mobility: &mut [f64], divergence: &mut [f64]) {
+        match self.polynomials() {
+            Some(onsite) => {
+                self.mobility(x, mobility);
+                self.divergence(onsite, x, false, divergence);
+            }
+            None => (self.stored.as_mobility()).with_divergence(x, mobility, divergence),
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! Polynomial models of one or two coordinates, one trajectory per SIMD lane.
+
+use super::{LangevinModel, StoredMobility, StoredScore};
+use crate::data::Standardiser;
+use crate::observable::{Polynomial, Polynomials, StoredLibrary};
+use crate::score::{ClosedFormScore, Confinement, StoredFields};
+use crate::simulate::{Dimensions, Dynamics, Real};
+
+/// A model of D coordinates whose potential and mobility, of E = D² entries, are polynomials.
+pub(super) struct Planar<'a, const D: usize, const E: usize> {
+    model: &'a LangevinModel,
+    confinement: &'a Confinement,
+    cells: Cells<D>,
+    /// s, in raw units, of the standardised coordinates of the score.
+    score: Affine<D>,
+    scores: Horner<D>,
+    /// M_ij and ∂_j M_ij, in raw units, of the standardised coordinates of the mobility.
+    mobility: Affine<D>,
+    entries: Horner<E>,
+    slopes: Horner<E>,
+}
+
+impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
+    /// None where the model is of another kind.
+    pub(super) fn new(model: &'a LangevinModel) -> Option<Self> {
+        let StoredScore::ClosedForm(score) = &*model.score else {
+            return None;
+        };
+        if model.dim() != D {
+            return None;
+        }
+        let confinement = score.confinement();
+        let (entries, slopes, standardiser) = match &model.mobility.stored {
+            StoredMobility::Constant(matrix) => {
+                let constant = |value: &f64| Polynomial::monomial(vec![0; D], *value);
+                let list = |factor: f64| -> Option<Horner<E>> {
+                    let entries: Vec<Polynomial> = matrix
+                        .iter()
+                        .map(|value| constant(&(factor * value)))
+                        .collect();
+                    let standardiser = confinement.standardiser();
+                    Some(Horner::new(
+                        &Polynomials::new(&model.names, standardiser, &entries).ok()?,
+                    ))
+                };
+                (list(1.0)?, list(0.0)?, confinement.standardiser())
+            }
+            StoredMobility::Linear(mobility) => {
+                let [entries, slopes] = mobility.polynomials();
+                let standardiser = mobility.basis().standardiser();
+                (Horner::new(entries), Horner::new(slopes), standardiser)
+            }
+            StoredMobility::Lattice(_) | StoredMobility::Neural(_) => return None,
+        };
+        Some(Self {
+            model,
+            confinement,
+            cells: Cells::new(confinement)?,
+            score: Affine::new(confinement.standardiser()),
+            scores: Horner::new(&gradient(model, score)?),
+            mobility: Affine::new(standardiser),
+            entries,
+            slopes,
+        })
+    }
+
+    /// s(x), confined as [`Confinement`] says.
+    #[inline(always)]
+    fn score<T: Real>(&self, x: &[T]) -> [T; D] {
+        let z = self.score.forward(x);
+        if self.cells.all_inside(z) {
+            self.scores.values(z)
+        } else {
+            self.score_outside(z)
+        }
+    }
+
+    /// The score where some lane is outside the support; the other lanes are not changed by that.
+    #[cold]
+    #[inline(never)]
+    fn score_outside<T: Real>(&self, z: [T; D]) -> [T; D] {
+        let zero = z[0].constant(0.0);
+        // z, then the point c of the support that stands for it.
+        let mut both = [zero; 4];
+        for i in 0..D {
+            both[i] = z[i];
+            both[D + i] = z[i];
+        }
+        T::each_lane(&mut both[..2 * D], |values| {
+            let (z, c) = values.split_at_mut(D);
+            if !self.cells.contains(z) {
+                self.confinement.support().nearest(z, c);
+            }
+        });
+        let mut moved = [zero; D];
+        moved.copy_from_slice(&both[D..2 * D]);
+        let mut score = self.scores.values(moved);
+        let mut all = [zero; 6];
+        all[..2 * D].copy_from_slice(&both[..2 * D]);
+        all[2 * D..3 * D].copy_from_slice(&score);
+        T::each_lane(&mut all[..3 * D], |values| {
+            let (z, rest) = values.split_at_mut(D);
+            let (c, score) = rest.split_at_mut(D);
+            if z != c {
+                let scale = &self.confinement.standardiser().scale;
+                score
+                    .iter_mut()
+                    .zip(scale)
+                    .for_each(|(s, scale)| *s *= scale);
+                Confinement::pull(z, c, score);
+                score
+                    .iter_mut()
+                    .zip(scale)
+                    .for_each(|(s, scale)| *s /= scale);
+            }
+        });
+        score.copy_from_slice(&all[2 * D..3 * D]);
+        score
+    }
+
+    /// The state in the box of the samples, and 1 along the coordinates that were not moved.
+    #[inline(always)]
+    fn clamp<T: Real>(&self, x: &[T]) -> ([T; D], [T; D]) {
+        let zero = x[0].constant(0.0);
+        let (mut clamped, mut free) = ([zero; D], [zero; D]);
+        for i in 0..D {
+            let (low, high) = (self.model.mobility.low[i], self.model.mobility.high[i]);
+            free[i] = x[i].within(low, high);
+            clamped[i] = -(-x[i].at_least(low)).at_least(-high);
+        }
+        (self.mobility.forward(&clamped), free)
+    }
+
+    /// F = M s + ∇·M, where M is already known at z.
+    #[inline(always)]
+    fn drift_by<T: Real>(&self, x: &[T], m: &[T; E], z: [T; D], free: &[T; D], out: &mut [T]) {
+        let score = self.score(x);
+        let slopes = self.slopes.values(z);
+        for i in 0..D {
+            let mut sum = x[0].constant(0.0);
+            for j in 0..D {
+                sum = m[i * D + j].mul_add(score[j], sum);
+                sum = slopes[i * D + j].mul_add(free[j], sum);
+            }
+            out[i] = sum;
+        }
+    }
+
+    /// √2 Σ ξ, where M is already known.
+    #[inline(always)]
+    fn noise_by<T: Real>(&self, m: &[T; E], xi: &[T], out: &mut [T]) {
+        let mut factor = [xi[0].constant(0.0); E];
+        let mut least = f64::INFINITY;
+        for j in 0..D {
+            for i in j..D {
+                let mut rest = (m[i * D + j] + m[j * D + i]) * 0.5;
+                for k in 0..j {
+                    rest = rest - factor[i * D + k] * factor[j * D + k];
+                }
+                factor[i * D + j] = if i == j {
+                    least = least.min(rest.smallest());
+                    rest.sqrt()
+                } else {
+                    rest / factor[j * D + j]
+                };
+            }
+        }
+        if least <= 0.0 {
+            factor = self.repaired(m, factor);
+        }
+        let root = xi[0].constant(2f64.sqrt());
+        for i in 0..D {
+            let mut sum = xi[0].constant(0.0);
+            for j in 0..=i {
+                sum = factor[i * D + j].mul_add(xi[j], sum);
+            }
+            out[i] = sum * root;
+        }
+    }
+
+    /// The factor with the lanes repaired where D is not positive definite.
+    #[cold]
+    #[inline(never)]
+    fn repaired<T: Real>(&self, m: &[T; E], mut factor: [T; E]) -> [T; E] {
+        let mut both = [m[0]; 8];
+        both[..E].copy_from_slice(m);
+        both[E..2 * E].copy_from_slice(&factor);
+        T::each_lane(&mut both[..2 * E], |values| {
+            let (m, factor) = values.split_at_mut(E);
+            let sound = (0..D).all(|i| factor[i * D + i] > 0.0);
+            if !sound {
+                for k in 0..E {
+                    factor[k] = 0.5 * (m[k] + m[k % D * D + k / D]);
+                }
+                self.model.positive_factor(0, factor);
+            }
+        });
+        factor.copy_from_slice(&both[E..2 * E]);
+        factor
+    }
+}
+
+/// s_i = Σ_k β_k ∂_i ψ_k(z)/σ_i.
+fn gradient(model: &LangevinModel, score: &ClosedFormScore) -> Option<Polynomials> {
+    let Some(StoredFields::Gradients(StoredLibrary::Monomials(monomials))) = score.stored_fields()
+    else {
+        return None;
+    };
+    let mut potential = Polynomial::default();
+    for (exponents, (_, beta, _)) in monomials.exponents().into_iter().zip(score.coefficients()) {
+        potential.add_scaled(beta, &Polynomial::monomial(exponents, 1.0));
+    }
+    let standardiser = score.confinement().standardiser();
+    let component = |(i, scale): (usize, &f64)| {
+        let mut component = Polynomial::default();
+        component.add_scaled(1.0 / scale, &potential.derivative(i));
+        component
+    };
+    let components: Vec<Polynomial> = standardiser
+        .scale
+        .iter()
+        .enumerate()
+        .map(component)
+        .collect();
+    Polynomials::new(&model.names, standardiser, &components).ok()
+}
+
+impl<const D: usize, const E: usize> Dimensions for Planar<'_, D, E> {
+    fn dim(&self) -> usize {
+        D
+    }
+}
+
+impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
+    #[inline(always)]
+    fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
+        let (z, free) = self.clamp(x);
+        self.drift_by(x, &self.entries.values(z), z, &free, out);
+    }
+    #[inline(always)]
+    fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
+        let (z, _) = self.clamp(x);
+        self.noise_by(&self.entries.values(z), xi, out);
+    }
+    #[inline(always)]
+    fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {
+        let (z, free) = self.clamp(x);
+        let m = self.entries.values(z);
+        self.drift_by(x, &m, z, &free, drift);
+        self.noise_by(&m, xi, noise);
+    }
+}
+
+/// z = (x − μ)/σ.
+struct Affine<const D: usize> {
+    mean: [f64; D],
+    inverse: [f64; D],
+}
+
+impl<const D: usize> Affine<D> {
+    fn new(standardiser: &Standardiser) -> Self {
+        Self {
+            mean: std::array::from_fn(|i| standardiser.mean[i]),
+            inverse: std::array::from_fn(|i| 1.0 / standardiser.scale[i]),
+        }
+    }
+
+    #[inline(always)]
+    fn forward<T: Real>(&self, x: &[T]) -> [T; D] {
+        let mut z = [x[0]; D];
+        for i in 0..D {
+            z[i] = (x[i] - self.mean[i]) * self.inverse[i];
+        }
+        z
+    }
+}
+
+/// C polynomials of one or two variables, Σ_k z_0^k Σ_l a_kl z_1^l, by nested Horner schemes.
+///
+/// The inner sums do not depend on each other, so that the processor works on several at a time.
+struct Horner<const C: usize> {
+    /// Number of inner coefficients, by falling k.
+    rows: Vec<usize>,
+    /// a_kl, by falling k, then falling l.
+    coefficients: Vec<[f64; C]>,
+}
+
+impl<const C: usize> Horner<C> {
+    fn new(polynomials: &Polynomials) -> Self {
+        let (exponents, values) = polynomials.terms();
+        let inner = |e: &Vec<u32>| e.get(1).map_or(0, |l| *l as usize);
+        let degree = exponents.iter().map(|e| e[0] as usize).max().unwrap_or(0);
+        let (mut rows, mut coefficients) = (Vec::new(), Vec::new());
+        for k in (0..=degree).rev() {
+            let row = || (exponents.iter().enumerate()).filter(|(_, e)| e[0] as usize == k);
+            let top = row().map(|(_, e)| inner(e)).max().unwrap_or(0);
+            rows.push(top + 1);
+            for l in (0..=top).rev() {
+                let term = row().find(|(_, e)| inner(e) == l).map(|(at, _)| at);
+                coefficients.push(std::array::from_fn(|c| {
+                    term.map_or(0.0, |at| values[[c, at]])
+                }));
+            }
+        }
+        Self { rows, coefficients }
+    }
+
+    #[inline(always)]
+    fn values<T: Real, const D: usize>(&self, z: [T; D]) -> [T; C] {
+        let inner = z[D - 1];
+        let mut sum = [z[0].constant(0.0); C];
+        let mut rest = self.coefficients.as_slice();
+        for length in &self.rows {
+            let (row, tail) = rest.split_at(*length);
+            rest = tail;
+            let mut part = [z[0].constant(0.0); C];
+            for c in 0..C {
+                part[c] = z[0].constant(row[0][c]);
+            }
+            for term in &row[1..] {
+                for c in 0..C {
+                    part[c] = part[c].mul_add(inner, z[0].constant(term[c]));
+                }
+            }
+            for c in 0..C {
+                sum[c] = sum[c].mul_add(z[0], part[c]);
+            }
+        }
+        sum
+    }
+}
+
+/// Which cells belong to the support, with a border of cells that do not.
+struct Cells<const D: usize> {
+    /// A place along an axis is (z − low) · per_unit, the border included.
+    low: [f64; D],
+    per_unit: [f64; D],
+    most: [f64; D],
+    stride: usize,
+    inside: Vec<bool>,
+}
+
+impl<const D: usize> Cells<D> {
+    fn new(confinement: &Confinement) -> Option<Self> {
+        let support = confinement.support();
+        let (low, high) = support.bounds();
+        let (counts, kept) = support.cells()?;
+        let width = |i: usize| (high[i] - low[i]) / counts[i] as f64;
+        let second = if D == 2 { counts[1] } else { 1 };
+        let stride = second + 2;
+        let mut inside = vec![false; (counts[0] + 2) * stride];
+        for (cell, kept) in kept.enumerate() {
+            inside[(cell / second + 1) * stride + cell % second + 1] = kept;
+        }
+        Some(Self {
+            low: std::array::from_fn(|i| low[i] - width(i)),
+            per_unit: std::array::from_fn(|i| 1.0 / width(i)),
+            most: std::array::from_fn(|i| counts[i] as f64 + 1.0),
+            stride,
+            inside,
+        })
+    }
+
+    #[inline(always)]
+    fn places<T: Real>(&self, z: [T; D]) -> [T; D] {
+        let mut places = z;
+        for i in 0..D {
+            let place = ((z[i] - self.low[i]) * self.per_unit[i]).at_least(0.0);
+            places[i] = -(-place).at_least(-self.most[i]);
+        }
+        places
+    }
+
+    /// Whether the cell at these places belongs to the support.
+    #[inline(always)]
+    fn at(&self, places: &[f64]) -> bool {
+        let second = if D == 2 { places[1] as usize } else { 1 };
+        self.inside[places[0] as usize * self.stride + second]
+    }
+
+    #[inline(always)]
+    fn all_inside<T: Real>(&self, z: [T; D]) -> bool {
+        let mut places = self.places(z);
+        let mut all = true;
+        T::each_lane(&mut places, |places| all &= self.at(places));
+        all
+    }
+
+    fn contains(&self, z: &[f64]) -> bool {
+        let mut state = [0.0; D];
+        state.copy_from_slice(z);
+        self.at(&self.places(state))
+    }
+}

@@ -1,0 +1,73 @@
+//! Simulations of a model.
+
+use rayon::prelude::*;
+
+use super::LangevinModel;
+use crate::control::Control;
+use crate::data::Trajectory;
+use crate::error::Result;
+use crate::simulate::{Initial, SimulateConfig, Simulation, Stream, simulate_ensemble};
+
+/// The outcome of a simulation of a model.
+#[derive(Clone, Debug)]
+pub struct ModelRun {
+    /// The trajectories, and those that failed.
+    pub simulation: Simulation,
+    /// Fraction of the saved samples outside the support of the data.
+    pub out_of_support: f64,
+    /// Fraction of the saved samples where D was not positive definite, so that the noise used the
+    /// nearest positive matrix.
+    pub indefinite: f64,
+}
+
+/// Simulate a model from its start states.
+///
+/// Each trajectory chooses its start and its noise by its own streams, so that two models with the same
+/// starts and the same seed see the same numbers. The result does not depend on the number of threads.
+///
+/// # Errors
+/// When the configuration is not consistent or every trajectory fails.
+pub fn simulate_model(
+    model: &LangevinModel,
+    config: &SimulateConfig,
+    control: &Control,
+) -> Result<ModelRun> {
+    let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
+    let equation = model.equation();
+    let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), config, control)?;
+    simulation.ensemble = simulation.ensemble.with_names(model.names().to_vec())?;
+    let trajectories = simulation.ensemble.trajectories();
+    let counts: Vec<[usize; 3]> = trajectories.par_iter().map(|t| count(model, t)).collect();
+    let sum = |k: usize| counts.iter().map(|count| count[k]).sum::<usize>() as f64;
+    let samples = sum(0);
+    Ok(ModelRun {
+        out_of_support: sum(1) / samples,
+        indefinite: sum(2) / samples,
+        simulation,
+    })
+}
+
+/// Finite samples, those outside the support, those where D is not positive definite.
+fn count(model: &LangevinModel, trajectory: &Trajectory) -> [usize; 3] {
+    const TILE: usize = 256;
+    let dim = model.dim();
+    let (mut row, mut x) = (vec![0.0; dim], vec![0.0; dim * TILE]);
+    let mut tensors = vec![0.0; dim * dim * TILE];
+    let mut counts = [0; 3];
+    let finite: Vec<usize> = (0..trajectory.len())
+        .filter(|i| !trajectory.is_gap(*i))
+        .collect();
+    for rows in finite.chunks(TILE) {
+        let n = rows.len();
+        for (s, i) in rows.iter().enumerate() {
+            trajectory.row(*i, &mut row);
+            counts[1] += usize::from(!model.in_support(&row));
+            for (k, value) in row.iter().enumerate() {
+                x[k * n + s] = *value;
+            }
+        }
+        counts[0] += n;
+        counts[2] += model.noise_factor(&x[..dim * n], &mut tensors[..dim * dim * n]);
+    }
+    counts
+}
