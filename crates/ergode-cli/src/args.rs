@@ -21,19 +21,24 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     Demo(Demo),
     Check(Check),
+    Fit(Fit),
+    Simulate(Simulate),
+    Eval(Eval),
+    Validate(Validate),
+    Report(Report),
     Generate(Generate),
     Convert(Convert),
     Completions(Completions),
 }
 
-/// Simulate a reference system, compare it with its exact answers, and write a report.
+/// Simulate a reference system, learn it, compare it with its exact answers, and write a report.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ergode demo affine2d -o my-demo")]
 pub(crate) struct Demo {
     /// Name of the system: affine2d, cir, double-well or ou.
     #[arg(default_value = "affine2d")]
     pub(crate) system: String,
-    /// Folder for the data, results.json and report.html.
+    /// Folder for the data, the model, results.json and report.html.
     #[arg(short, long, default_value = "ergode-demo")]
     pub(crate) output: PathBuf,
     /// The one seed of all random numbers.
@@ -60,6 +65,121 @@ pub(crate) struct Check {
     /// Write a page with the findings and the autocorrelation of every coordinate.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+}
+
+/// Learn a Langevin equation from data, validate it on data held out, and write a report.
+///
+/// The folder holds config.toml, model.safetensors and model.json, results.json, report.html and
+/// log.jsonl. A fit that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode fit record.npz -o run\n  \
+        ergode fit record.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
+        ergode fit record.npz -o run --set held_out=0.5 --set score.kind=denoising")]
+pub(crate) struct Fit {
+    /// File to read: .npz, .npy, .csv or .tsv.
+    pub(crate) data: PathBuf,
+    /// Folder of the run.
+    #[arg(short, long, value_name = "RUN")]
+    pub(crate) output: PathBuf,
+    /// Configuration in TOML, such as the config.toml of another run.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Sampling interval, for files that hold no times.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+    /// How the mobility is found.
+    #[arg(long)]
+    pub(crate) recipe: Option<RecipeName>,
+    /// The one seed of all random numbers.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Change a value of the configuration, its key dotted. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum RecipeName {
+    /// Chosen from the data; the result says why.
+    Auto,
+    /// Correlations by a Galerkin semigroup: any sampling interval, few coordinates.
+    Semigroup,
+    /// Stationary operator, integral in time.
+    Weak,
+    /// The paper's: conditional score and a network.
+    Paper,
+}
+
+/// Simulate a learned model.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ergode simulate run -o new.npz --time 1000 --trajectories 64")]
+pub(crate) struct Simulate {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// File to write: .npz, .npy or .csv.
+    #[arg(short, long)]
+    pub(crate) output: PathBuf,
+    /// Length of each trajectory.
+    #[arg(long)]
+    pub(crate) time: f64,
+    /// Step of the scheme; the one that the validation used, or a stable one, where none is given.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+    /// Interval between saved samples; one step where none is given.
+    #[arg(long)]
+    pub(crate) save_every: Option<f64>,
+    /// Number of independent trajectories.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) trajectories: usize,
+    /// The one seed of all random numbers.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}
+
+/// Evaluate a learned model at given states: score, drift, mobility, diffusion, div M.
+///
+/// The diffusion is D = Sigma Sigma^T of the noise sqrt(2) Sigma dW.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ergode eval run --points states.npy -o fields.npz")]
+pub(crate) struct Eval {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// States, one row each: .npz, .npy or .csv.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) points: PathBuf,
+    /// File to write, .npz: x, score, drift, mobility, diffusion, div_mobility.
+    #[arg(short, long)]
+    pub(crate) output: PathBuf,
+}
+
+/// Compare a learned model with data that it was not fitted to.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode validate run                           what the fit found on its held-out data\n  \
+        ergode validate run --against another.npz")]
+pub(crate) struct Validate {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// Other data of the same process; without them, the result of the fit is shown.
+    #[arg(long, value_name = "DATA")]
+    pub(crate) against: Option<PathBuf>,
+    /// Sampling interval, for files that hold no times.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+}
+
+/// Write the report page of a run again, or its figures as files.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode report run\n  \
+        ergode report run --figures figures")]
+pub(crate) struct Report {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// Write every figure as an SVG file into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) figures: Option<PathBuf>,
 }
 
 /// Make reference data: trajectories of a system whose exact answers are known.

@@ -5,9 +5,14 @@ mod check;
 mod completions;
 mod convert;
 mod demo;
+mod eval;
+mod fit;
 mod generate;
 mod output;
 mod progress;
+mod report;
+mod simulate;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -23,6 +28,11 @@ fn main() -> ExitCode {
     let outcome = match &arguments.command {
         Command::Demo(demo) => demo::run(demo, json),
         Command::Check(check) => check::run(check, json),
+        Command::Fit(fit) => fit::run(fit, json),
+        Command::Simulate(simulate) => simulate::run(simulate, json),
+        Command::Eval(eval) => eval::run(eval, json),
+        Command::Validate(validate) => validate::run(validate, json),
+        Command::Report(report) => report::run(report, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),
         Command::Completions(completions) => completions::run(completions),

@@ -1,6 +1,7 @@
 //! Progress with time left, and Ctrl-C.
 
 use std::io::IsTerminal;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -29,11 +30,27 @@ pub(crate) fn stop_on_interrupt() {
     }
 }
 
+/// What is being done, and since when.
+static DOING: Mutex<Option<(String, Instant)>> = Mutex::new(None);
+
+/// Work of a new kind begins; the time left is counted from here.
+pub(crate) fn begin(what: &str) {
+    if let Ok(mut doing) = DOING.lock() {
+        *doing = Some((what.to_owned(), Instant::now()));
+    }
+    if !std::io::stderr().is_terminal() {
+        eprintln!("{what}");
+    }
+}
+
 /// Run `work` under the global control, with a bar on a terminal and lines elsewhere.
 pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Send) -> T {
     let finished = AtomicBool::new(false);
+    if let Ok(mut doing) = DOING.lock() {
+        *doing = Some((what.to_owned(), Instant::now()));
+    }
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(what, &finished));
+        let watcher = scope.spawn(|| watch(&finished));
         let result = work(&CONTROL);
         finished.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
@@ -41,18 +58,26 @@ pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Se
     })
 }
 
-fn watch(what: &str, finished: &AtomicBool) {
-    let start = Instant::now();
-    let mut bar = None;
-    let mut last_line = start;
+fn watch(finished: &AtomicBool) {
+    let mut bar: Option<ProgressBar> = None;
+    let mut last_line = Instant::now();
     while !finished.load(Ordering::Relaxed) {
         std::thread::park_timeout(Duration::from_millis(100));
         let (done, total) = CONTROL.done();
+        let doing = DOING.lock().ok().and_then(|doing| doing.clone());
+        let Some((what, start)) = doing else {
+            continue;
+        };
         if start.elapsed() < PATIENCE || total == 0 {
             continue;
         }
         if std::io::stderr().is_terminal() {
-            let bar = bar.get_or_insert_with(|| new_bar(what, total));
+            let bar = bar.get_or_insert_with(|| new_bar(total));
+            if bar.prefix() != what {
+                bar.set_prefix(what);
+                bar.reset_eta();
+            }
+            bar.set_length(total);
             bar.set_position(done);
             bar.set_message(CONTROL.note());
         } else if last_line.elapsed() > LINE_EVERY {
@@ -73,12 +98,10 @@ fn watch(what: &str, finished: &AtomicBool) {
     }
 }
 
-fn new_bar(what: &str, total: u64) -> ProgressBar {
+fn new_bar(total: u64) -> ProgressBar {
     let style =
         ProgressStyle::with_template("{prefix} [{bar:40}] {percent:>3} %  {eta} left  {msg}")
             .expect("the template is valid")
             .progress_chars("=> ");
-    ProgressBar::new(total)
-        .with_style(style)
-        .with_prefix(what.to_owned())
+    ProgressBar::new(total).with_style(style)
 }

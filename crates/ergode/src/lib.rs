@@ -65,6 +65,7 @@ mod mobility;
 mod model;
 mod nn;
 mod observable;
+mod pipeline;
 mod quadrature;
 mod report;
 mod score;
@@ -106,6 +107,11 @@ pub use nn::{
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
     Monomials, RadialBasis, SpinFamilies, StoredLibrary,
+};
+pub use pipeline::{
+    FitConfig, Fitted, Measured, MobilityResults, Results, RingConfig, RingSpan, RolloutConfig,
+    RunFolder, Runs, ScoreConfig, ScoreKind, ScoreResults, Truth, ValidationResults, fit_langevin,
+    validate_model,
 };
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,

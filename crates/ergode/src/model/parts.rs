@@ -19,7 +19,7 @@ pub enum StoredScore {
 }
 
 impl StoredScore {
-    pub(super) fn as_score(&self) -> &dyn Score {
+    pub(crate) fn as_score(&self) -> &dyn Score {
         match self {
             Self::ClosedForm(score) => score,
             Self::Neural(score) => score,
@@ -91,7 +91,7 @@ impl From<NeuralMobility> for StoredMobility {
 }
 
 impl StoredMobility {
-    fn as_mobility(&self) -> &dyn Mobility {
+    pub(crate) fn as_mobility(&self) -> &dyn Mobility {
         match self {
             Self::Constant(mobility) => mobility,
             Self::Linear(mobility) => mobility,

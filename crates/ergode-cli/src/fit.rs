@@ -1,0 +1,133 @@
+//! `ergode fit`.
+
+use std::fs;
+use std::path::Path;
+
+use ergode::{
+    Ensemble, ExactFields, FitConfig, Fitted, ReadOptions, Recipe, Results, RunFolder, Verdict,
+    fit_langevin, read_ensemble,
+};
+
+use crate::args::{Fit, RecipeName};
+use crate::output::{Failed, report, shown};
+use crate::progress::{begin, watched};
+
+pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
+    let config = config(arguments)?;
+    let options = ReadOptions { dt: arguments.dt };
+    let ensemble = read_ensemble(&arguments.data, &options)?;
+    let fitted = fit(&ensemble, &config, &arguments.output, None)?;
+    show(&fitted.results, &arguments.output, json);
+    Ok(())
+}
+
+/// The file, then the changes.
+fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
+    let base = match &arguments.config {
+        None => FitConfig::default(),
+        Some(path) => {
+            let text = fs::read_to_string(path)
+                .map_err(|error| Failed::input(format!("{}: {error}", shown(path))))?;
+            FitConfig::from_toml(&text)
+                .map_err(|error| Failed::input(format!("{}: {error}", shown(path))))?
+        }
+    };
+    let mut config = base.with_changes(&arguments.set)?;
+    config.seed = arguments.seed.unwrap_or(config.seed);
+    config.mobility.recipe = match arguments.recipe {
+        None => config.mobility.recipe,
+        Some(RecipeName::Auto) => Recipe::Auto,
+        Some(RecipeName::Semigroup) => Recipe::Semigroup,
+        Some(RecipeName::Weak) => Recipe::Weak,
+        Some(RecipeName::Paper) => Recipe::Paper,
+    };
+    Ok(config)
+}
+
+/// Fit with progress shown.
+pub(crate) fn fit(
+    ensemble: &Ensemble,
+    config: &FitConfig,
+    output: &Path,
+    exact: Option<&dyn ExactFields>,
+) -> Result<Fitted, Failed> {
+    let folder = RunFolder::open(output)?;
+    let fitted = watched("fitting", |control| {
+        fit_langevin(ensemble, config, &folder, exact, &begin, control)
+    });
+    fitted.map_err(|error| {
+        let interrupted = error.is_interrupted();
+        let mut failed = Failed::from(error);
+        if interrupted {
+            failed.message = format!(
+                "interrupted; give the same command again to go on from what {} holds",
+                shown(output)
+            );
+        }
+        failed
+    })
+}
+
+/// The verdict and where to read on.
+pub(crate) fn show(results: &Results, output: &Path, json: bool) {
+    let page = output.join("report.html");
+    let validation = &results.validation;
+    let mut lines = vec![
+        format!("score: {} ({})", results.score.kind, results.score.reason),
+        format!(
+            "mobility: {}, recipe {} ({})",
+            results.mobility.kind,
+            recipe_name(results.recipe),
+            results.recipe_reason
+        ),
+        format!(
+            "correlations of held-out data: error {:.2} of the noise floor{}",
+            validation.rmse_over_floor,
+            validation
+                .constant_rmse
+                .map_or(String::new(), |rmse| format!(
+                    " (constant mobility: {:.2})",
+                    rmse / validation.noise_floor
+                ))
+        ),
+    ];
+    if let Some(truth) = &results.truth {
+        let percent = |value: f64| format!("{:.2} %", 100.0 * value);
+        lines.push(format!(
+            "against the exact answer: score {}, D {}{}",
+            percent(truth.score_rel_l2),
+            percent(truth.diffusion_rel_l2),
+            truth
+                .current_rel_l2
+                .map_or(String::new(), |r| format!(", R {}", percent(r)))
+        ));
+    }
+    lines.extend(
+        validation
+            .reasons
+            .iter()
+            .map(|reason| format!("  - {reason}")),
+    );
+    lines.push(format!("verdict: {}", verdict_name(validation.verdict)));
+    lines.push(format!("report: {}", shown(&page)));
+    let mut value = serde_json::to_value(results).expect("results are plain data");
+    value["report"] = shown(&page).into();
+    report(json, &value, &lines.join("\n"));
+}
+
+pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Pass => "pass",
+        Verdict::Warn => "warn",
+        Verdict::Fail => "fail",
+    }
+}
+
+fn recipe_name(recipe: Recipe) -> &'static str {
+    match recipe {
+        Recipe::Auto => "auto",
+        Recipe::Semigroup => "semigroup",
+        Recipe::Weak => "weak",
+        Recipe::Paper => "paper",
+    }
+}

@@ -1,0 +1,27 @@
+//! `ergode report`: the page of a run, and its figures as files.
+
+use ergode::{Page, write_figures};
+use serde_json::json;
+
+use crate::args::Report;
+use crate::output::{Failed, report, shown, write_text};
+use crate::validate::read_json;
+
+pub(crate) fn run(arguments: &Report, json: bool) -> Result<(), Failed> {
+    let page: Page = read_json(&arguments.run.join("stages").join("page.json"))?;
+    if let Some(folder) = &arguments.figures {
+        let files = write_figures(&page, folder)?;
+        let names: Vec<String> = files.iter().map(|file| shown(file)).collect();
+        let sentence = format!("{} figures in {}", names.len(), shown(folder));
+        report(json, &json!({"figures": names}), &sentence);
+        return Ok(());
+    }
+    let path = arguments.run.join("report.html");
+    write_text(&path, &page.html())?;
+    report(
+        json,
+        &json!({"report": shown(&path)}),
+        &format!("report: {}", shown(&path)),
+    );
+    Ok(())
+}

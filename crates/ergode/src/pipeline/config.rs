@@ -1,0 +1,159 @@
+//! What is asked of a fit.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::lattice::RingConfig;
+use crate::check::CheckConfig;
+use crate::error::{Error, Result};
+use crate::mobility::{PaperConfig, RecipeConfig};
+use crate::score::{CertificateConfig, ClosedFormConfig, DenoisingConfig};
+use crate::validate::ValidateConfig;
+
+/// Everything that decides a fit; every part has good defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FitConfig {
+    /// The one seed of all random numbers.
+    pub seed: u64,
+    /// Fraction of the data that no fit sees, kept for the validation.
+    pub held_out: f64,
+    /// The pre-flight check.
+    pub check: CheckConfig,
+    /// The stationary score.
+    pub score: ScoreConfig,
+    /// Whether the coordinates are sites of a ring.
+    pub ring: RingConfig,
+    /// The mobility, and by which recipe.
+    pub mobility: RecipeConfig,
+    /// The paper's recipe, where that is asked for.
+    pub paper: PaperConfig,
+    /// The simulations of the learned model.
+    pub simulate: RolloutConfig,
+    /// The comparison with the held-out data.
+    pub validate: ValidateConfig,
+}
+
+impl Default for FitConfig {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            held_out: 0.25,
+            check: CheckConfig::default(),
+            score: ScoreConfig::default(),
+            ring: RingConfig::default(),
+            mobility: RecipeConfig::default(),
+            paper: PaperConfig::default(),
+            simulate: RolloutConfig::default(),
+            validate: ValidateConfig::default(),
+        }
+    }
+}
+
+/// How the stationary score is found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ScoreConfig {
+    /// Which kind.
+    pub kind: ScoreKind,
+    /// The closed form; where no degrees are given they follow from the number of coordinates.
+    pub closed_form: ClosedFormConfig,
+    /// The network.
+    pub denoising: DenoisingConfig,
+    /// How the score is judged.
+    pub certificate: CertificateConfig,
+}
+
+impl Default for ScoreConfig {
+    fn default() -> Self {
+        Self {
+            kind: ScoreKind::default(),
+            closed_form: ClosedFormConfig {
+                degrees: Vec::new(),
+                ..ClosedFormConfig::default()
+            },
+            denoising: DenoisingConfig::default(),
+            certificate: CertificateConfig::default(),
+        }
+    }
+}
+
+/// Kinds of stationary score.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreKind {
+    /// The closed form; where held-out data refute it, a network, and the better of the two.
+    #[default]
+    Auto,
+    /// The gradient of a polynomial.
+    ClosedForm,
+    /// A network trained by denoising.
+    Denoising,
+}
+
+/// How a learned model is simulated for its validation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RolloutConfig {
+    /// Step of the scheme; found by halving where none is given.
+    pub dt: Option<f64>,
+    /// Length of all trajectories together, in lengths of the whole record.
+    pub length: f64,
+    /// Least number of trajectories.
+    pub trajectories: usize,
+}
+
+impl Default for RolloutConfig {
+    fn default() -> Self {
+        Self {
+            dt: None,
+            length: 1.0,
+            trajectories: 64,
+        }
+    }
+}
+
+impl FitConfig {
+    /// From the text of a TOML file.
+    ///
+    /// # Errors
+    /// When it is not TOML, or a key or value is not known; the message shows the place.
+    pub fn from_toml(text: &str) -> Result<Self> {
+        toml::from_str(text).map_err(|error| Error::input(error.to_string()))
+    }
+
+    /// This configuration with `key=value` changes, the keys dotted as in `mobility.recipe=weak`, the
+    /// values JSON or plain text.
+    ///
+    /// # Errors
+    /// When a key does not exist or a value does not fit; the message names it.
+    pub fn with_changes(&self, changes: &[String]) -> Result<Self> {
+        let mut whole = serde_json::to_value(self).expect("a configuration is plain data");
+        for change in changes {
+            let (key, value) = change.split_once('=').ok_or_else(|| {
+                Error::input(format!(
+                    "--set {change}: write it as key=value, e.g. mobility.recipe=weak"
+                ))
+            })?;
+            let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+            let mut place = &mut whole;
+            for part in key.split('.') {
+                let Value::Object(map) = place else {
+                    return Err(Error::input(format!("--set {key}: `{part}` has no parts")));
+                };
+                let known: Vec<String> = map.keys().cloned().collect();
+                place = map.get_mut(part).ok_or_else(|| {
+                    Error::input(format!(
+                        "--set {key}: there is no `{part}`; there is {}",
+                        known.join(", ")
+                    ))
+                })?;
+            }
+            *place = value;
+            // Each change by itself, so that the message can name it.
+            serde_json::from_value::<Self>(whole.clone())
+                .map_err(|error| Error::input(format!("--set {change}: {error}")))?;
+        }
+        serde_json::from_value(whole).map_err(|error| Error::input(error.to_string()))
+    }
+}

@@ -1,0 +1,197 @@
+//! Score and mobility of a ring of equal sites.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::FitConfig;
+use super::mobility::{MobilityFound, interval_of, linear_results};
+use crate::control::Control;
+use crate::data::{Ensemble, Standardiser, Support};
+use crate::error::{Error, Result};
+use crate::lagged::IntegralRule;
+use crate::mobility::{
+    LatticeConfig, LatticeMobility, LatticeScore, LatticeWeak, MobilityConfig, Recipe,
+    ScoreCoefficients, SpinNeighbourhood, TensorBasis, TimeForm, accumulate_lattice, fit_mobility,
+    neighbourhood_families,
+};
+use crate::model::StoredScore;
+use crate::observable::{LatticePotential, Monomials};
+use crate::score::{Confinement, Gradients, SpinFields, VectorFields, fit_score};
+
+/// Coordinates that are sites of a ring, one after the other, all of them alike.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RingConfig {
+    /// Number of sites; zero where the coordinates are no ring.
+    pub sites: usize,
+    /// What is known of a site.
+    pub span: RingSpan,
+    /// Distances of the neighbours that the score couples, for polynomials.
+    pub distances: Vec<usize>,
+    /// Degree of the onsite potential, for polynomials.
+    pub potential_degree: usize,
+    /// Degree of the onsite block of M, for polynomials.
+    pub mobility_degree: usize,
+    /// Number of lags beyond zero, an even one, each a sampling interval after the other.
+    pub lags: usize,
+}
+
+/// What is known of a site.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RingSpan {
+    /// Nothing: polynomials of its components.
+    #[default]
+    Polynomial,
+    /// It is a spin: the paper's four fields of the score and four tensors of the mobility.
+    Spin,
+}
+
+impl Default for RingConfig {
+    fn default() -> Self {
+        Self {
+            sites: 0,
+            span: RingSpan::default(),
+            distances: vec![1, 2],
+            potential_degree: 6,
+            mobility_degree: 2,
+            lags: 4,
+        }
+    }
+}
+
+impl RingConfig {
+    /// Components of a site.
+    ///
+    /// # Errors
+    /// When the coordinates are not sites.
+    fn components(&self, dim: usize) -> Result<usize> {
+        if self.sites == 0 || !dim.is_multiple_of(self.sites) {
+            return Err(Error::input(format!(
+                "{dim} coordinates are not a ring of {} sites; give ring.sites so that it divides them",
+                self.sites
+            )));
+        }
+        let components = dim / self.sites;
+        if self.span == RingSpan::Spin && components != 3 {
+            return Err(Error::input(format!(
+                "a spin has three components, a site here has {components}; use ring.span=polynomial"
+            )));
+        }
+        Ok(components)
+    }
+
+    fn names(&self, dim: usize) -> Result<Vec<String>> {
+        let components = self.components(dim)?;
+        Ok(match components {
+            1..=3 => ["x", "y", "z"][..components]
+                .iter()
+                .map(|n| (*n).to_owned())
+                .collect(),
+            _ => (1..=components).map(|c| format!("x{c}")).collect(),
+        })
+    }
+}
+
+/// The components as they are.
+fn raw(components: usize) -> Result<Standardiser> {
+    Standardiser::new(vec![0.0; components], vec![1.0; components])
+}
+
+/// The closed-form score of a ring, with what it is.
+pub(super) fn ring_score(
+    training: &Ensemble,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<(StoredScore, String)> {
+    let (ring, dim) = (&config.ring, training.dim());
+    let components = ring.components(dim)?;
+    let (fields, kind): (Box<dyn VectorFields>, _) = match ring.span {
+        RingSpan::Spin => (
+            Box::new(SpinFields::new(ring.sites)?),
+            "four fields of a spin",
+        ),
+        RingSpan::Polynomial => {
+            let onsite = Monomials::new(&ring.names(dim)?, 1..=ring.potential_degree)?;
+            let potential = LatticePotential::new(ring.sites, onsite, &ring.distances)?;
+            (
+                Box::new(Gradients::new(potential)),
+                "gradient of a local potential",
+            )
+        }
+    };
+    let whole = raw(dim)?;
+    let support = Support::lattice(training, &whole, components)?;
+    let confinement = Confinement::new(whole, support)?;
+    let score = fit_score(
+        training,
+        fields,
+        confinement,
+        &config.score.closed_form,
+        control,
+    )?;
+    Ok((score.into(), format!("{kind}, the same at every site")))
+}
+
+/// The onsite block of a ring by the weak form.
+pub(super) fn ring_mobility(
+    training: &Ensemble,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<MobilityFound> {
+    let (ring, dim) = (&config.ring, training.dim());
+    let components = ring.components(dim)?;
+    let (names, site) = (ring.names(dim)?, raw(components)?);
+    let interval = interval_of(training)?;
+    let spin = ring.span == RingSpan::Spin;
+    let mut statistics = LatticeConfig {
+        lags: (0..=ring.lags).map(|k| k as f64 * interval).collect(),
+        ..LatticeConfig::default()
+    };
+    let (score, basis, fitting);
+    let sums = if spin {
+        statistics.test_degree = 1;
+        score = LatticeScore::spin(ring.sites)?;
+        basis = TensorBasis::spin();
+        // Few well-determined coefficients need no ridge, which would only shift them.
+        fitting = MobilityConfig {
+            ridges: vec![0.0],
+            ..config.mobility.ladder.fit.clone()
+        };
+        let families = SpinNeighbourhood::from_ensemble(training)?;
+        accumulate_lattice(training, &site, &families, &statistics, control)?
+    } else {
+        statistics.separations = vec![0];
+        statistics.test_degree = 3;
+        statistics.mobility_degree = ring.mobility_degree;
+        statistics.score_degree = ring.potential_degree - 1;
+        statistics.distances.clone_from(&ring.distances);
+        score =
+            LatticeScore::potential(ring.sites, &names, ring.potential_degree, &ring.distances)?;
+        let degree = ring.mobility_degree;
+        basis = TensorBasis::polynomial(&names, &site, degree, degree, None)?;
+        fitting = config.mobility.ladder.fit.clone();
+        let families = neighbourhood_families(components)?;
+        accumulate_lattice(training, &site, &families, &statistics, control)?
+    };
+    let fitted = score.accumulate(training, &site, &statistics.statistics, control)?;
+    let time = TimeForm::Integral(IntegralRule::Simpson);
+    let coefficients = ScoreCoefficients::Fitted(fitted);
+    let equations = LatticeWeak::new(&Arc::new(sums), &score, coefficients, &basis, &time)?;
+    let fit = fit_mobility(&equations, &fitting, control)?;
+    let mobility = LatticeMobility::new(ring.sites, fit.mobility.clone())?;
+    let kind = match ring.span {
+        RingSpan::Spin => "onsite block in the span of a spin".to_owned(),
+        RingSpan::Polynomial => format!("onsite block of degree {}", ring.mobility_degree),
+    };
+    let violation = mobility.psd_violation(training)?;
+    Ok(MobilityFound {
+        results: linear_results(&fit, kind, violation),
+        mobility: mobility.into(),
+        recipe: Recipe::Weak,
+        reason: "a ring of sites has local statistics, which the weak form takes".into(),
+        fit: Some(fit),
+        sections: Vec::new(),
+    })
+}

@@ -1,0 +1,225 @@
+//! The mobility of a fit.
+
+use std::path::Path;
+
+use super::config::FitConfig;
+use super::lattice::ring_mobility;
+use super::results::{Measured, MobilityResults};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use crate::mobility::{
+    MobilityFit, PaperConfig, PhiMethod, Recipe, SymmetryClass, estimate_constant_mobility,
+    fit_mobility_recipe, fit_paper_mobility,
+};
+use crate::model::{StoredMobility, StoredScore};
+use crate::observable::Monomials;
+use crate::report::Section;
+use crate::score::{CoordinatesAndScore, Score};
+
+/// A mobility with its report.
+pub(super) struct MobilityFound {
+    pub(super) mobility: StoredMobility,
+    pub(super) results: MobilityResults,
+    pub(super) recipe: Recipe,
+    pub(super) reason: String,
+    /// The fit in full, where it is one in a linear span.
+    pub(super) fit: Option<MobilityFit>,
+    pub(super) sections: Vec<Section>,
+}
+
+/// With more coordinates than these, a mobility that varies has more coefficients than data fix.
+const MOST_COORDINATES: usize = 14;
+
+/// Find the mobility of `training`, not by the paper's recipe.
+pub(super) fn find_mobility(
+    training: &Ensemble,
+    score: &dyn Score,
+    config: &FitConfig,
+    horizon: f64,
+    control: &Control,
+) -> Result<MobilityFound> {
+    if config.ring.sites > 0 {
+        return ring_mobility(training, config, control);
+    }
+    match config.mobility.recipe {
+        Recipe::Auto if training.dim() > MOST_COORDINATES => {
+            constant(training, score, horizon, control)
+        }
+        _ => by_recipe(training, config, horizon, control),
+    }
+}
+
+fn by_recipe(
+    training: &Ensemble,
+    config: &FitConfig,
+    horizon: f64,
+    control: &Control,
+) -> Result<MobilityFound> {
+    let mut recipe = config.mobility.clone();
+    recipe.horizon.get_or_insert(horizon);
+    let found = fit_mobility_recipe(training, &recipe, control)?;
+    let fit = found.fit;
+    let degree = fit.mobility.basis().degree();
+    let kind = match degree {
+        0 => "constant".to_owned(),
+        _ => format!("polynomial of degree {degree}"),
+    };
+    let violation = fit.mobility.psd_violation(training);
+    let results = linear_results(&fit, kind, violation);
+    Ok(MobilityFound {
+        mobility: fit.mobility.clone().into(),
+        results,
+        recipe: found.recipe,
+        reason: found.reason,
+        sections: Vec::new(),
+        fit: Some(fit),
+    })
+}
+
+/// A fit in a linear span in brief; D is indefinite at a fraction `violation` of the samples.
+pub(super) fn linear_results(fit: &MobilityFit, kind: String, violation: f64) -> MobilityResults {
+    let coefficients = fit.coefficients().map(|(label, value, stderr)| {
+        let measured = Measured { value, stderr };
+        (label.to_owned(), measured)
+    });
+    MobilityResults {
+        kind,
+        coefficients: coefficients.collect(),
+        chi2_per_equation: Some(fit.chi2_per_equation),
+        condition: Some(fit.condition).filter(|c| c.is_finite()),
+        effective_rank: Some(fit.effective_rank),
+        psd_violation: violation,
+        warnings: fit.warnings.clone(),
+    }
+}
+
+/// Φ from the integrated covariance of coordinates and score over short lags.
+fn constant(
+    training: &Ensemble,
+    score: &dyn Score,
+    horizon: f64,
+    control: &Control,
+) -> Result<MobilityFound> {
+    /// Intervals between the lags, and the part of the horizon that they cover.
+    const INTERVALS: usize = 8;
+    const PART: f64 = 0.25;
+    let interval = interval_of(training)?;
+    let stride = ((PART * horizon / interval) as usize / INTERVALS).max(1);
+    let lags: Vec<f64> = (0..=INTERVALS)
+        .map(|k| (k * stride) as f64 * interval)
+        .collect();
+    let future = Monomials::coordinates(training.names())?;
+    let initial = CoordinatesAndScore::new(training.names(), score);
+    let grid = LagGrid::for_ensemble(training, &lags)?;
+    let statistics = LaggedConfig {
+        subsample: Subsample::Stride(stride),
+        ..LaggedConfig::default()
+    };
+    let sums = accumulate_lagged(training, &future, &initial, &grid, &statistics, control)?;
+    let method = PhiMethod::Integral(IntegralRule::Simpson);
+    let phi = estimate_constant_mobility(&sums, &method, SymmetryClass::None)?;
+    let typical = phi.value.diag().iter().map(|d| d.abs()).sum::<f64>() / training.dim() as f64;
+    let phi = phi.repaired(1e-3 * typical)?;
+    let names = training.names();
+    let entries = phi.value.indexed_iter().map(|((i, j), value)| {
+        let stderr = phi.error[[i, j]];
+        let value = *value;
+        (
+            format!("M[{},{}]", names[i], names[j]),
+            Measured { value, stderr },
+        )
+    });
+    let warnings = phi.repair.iter().map(|repair| {
+        format!(
+            "{} eigenvalues of the symmetric part of the constant mobility were not positive and \
+             were raised; give a longer record, or leave coordinates out",
+            repair.raised
+        )
+    });
+    let results = MobilityResults {
+        kind: "constant".into(),
+        coefficients: entries.collect(),
+        chi2_per_equation: None,
+        condition: None,
+        effective_rank: None,
+        psd_violation: 0.0,
+        warnings: warnings.collect(),
+    };
+    Ok(MobilityFound {
+        mobility: phi.value.into(),
+        results,
+        recipe: Recipe::Weak,
+        reason: format!(
+            "{} coordinates are too many for a mobility that varies without a known structure; the \
+             constant one is the integral form with the score",
+            training.dim()
+        ),
+        fit: None,
+        sections: Vec::new(),
+    })
+}
+
+/// Score and mobility by the paper's recipe; networks keep their state in `folder`.
+pub(super) fn by_network(
+    training: &Ensemble,
+    config: &FitConfig,
+    horizon: f64,
+    folder: &Path,
+    control: &Control,
+) -> Result<(StoredScore, MobilityFound)> {
+    let interval = interval_of(training)?;
+    let paper = with_lags(&config.paper, interval, horizon, config.seed);
+    let found = fit_paper_mobility(training, &paper, Some(folder), control)?;
+    if control.stopped() {
+        return Err(Error::interrupted());
+    }
+    let results = MobilityResults {
+        kind: "network".into(),
+        coefficients: Default::default(),
+        chi2_per_equation: None,
+        condition: None,
+        effective_rank: None,
+        psd_violation: 0.0,
+        warnings: Vec::new(),
+    };
+    let mobility = MobilityFound {
+        mobility: found.fit.mobility.into(),
+        results,
+        recipe: Recipe::Paper,
+        reason: "asked for".into(),
+        fit: None,
+        sections: Vec::new(),
+    };
+    Ok((found.stationary.into(), mobility))
+}
+
+/// Lags up to a little more than the decorrelation time, as the paper has them, and seeds, where the
+/// configuration leaves them open.
+fn with_lags(config: &PaperConfig, interval: f64, horizon: f64, seed: u64) -> PaperConfig {
+    /// Lags of the operator.
+    const LAGS: usize = 24;
+    let mut paper = config.clone();
+    let stride = ((1.15 * horizon / interval) as usize / LAGS).max(1);
+    if paper.lags.is_empty() {
+        paper.lags = (1..=LAGS).map(|k| (k * stride) as f64 * interval).collect();
+    }
+    if paper.short_lags.is_empty() {
+        let short = ((0.015 * horizon / interval) as usize).max(1);
+        paper.short_lags = (0..4).map(|k| (k * short) as f64 * interval).collect();
+    }
+    paper.stationary.noise.seed = seed;
+    paper.conditional.noise.seed = seed;
+    paper.mobility.seed = seed;
+    paper
+}
+
+/// The sampling interval of a record that has one.
+pub(super) fn interval_of(training: &Ensemble) -> Result<f64> {
+    training.sampling_interval().ok_or_else(|| {
+        Error::input(
+            "the record is sampled at uneven times; interpolate or thin it to one interval first",
+        )
+    })
+}

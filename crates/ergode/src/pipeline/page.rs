@@ -1,0 +1,127 @@
+//! The report page of a run.
+
+use super::config::FitConfig;
+use super::results::Results;
+use crate::check::CheckReport;
+use crate::model::LangevinModel;
+use crate::report::{
+    Conclusion, Page, Section, SectionPart, Table, check_section, validation_sections,
+};
+use crate::validate::Validation;
+
+/// What a page is made from.
+pub(super) struct Material<'a> {
+    pub(super) model: &'a LangevinModel,
+    pub(super) check: &'a CheckReport,
+    pub(super) results: &'a Results,
+    pub(super) validation: &'a Validation,
+    /// Sections on the model, made when it was learned.
+    pub(super) sections: &'a [Section],
+    pub(super) config: &'a FitConfig,
+}
+
+/// The page: verdict first, then the equation, the record, score and mobility, the validation, and how
+/// all of it was made.
+pub(super) fn assemble(material: &Material) -> Page {
+    let (results, validation) = (material.results, material.validation);
+    let mut page = Page::new(
+        "A Langevin equation from data",
+        format!(
+            "{} coordinates ({}), {} samples; {}",
+            material.model.dim(),
+            shortened(material.model.names()),
+            material.check.samples,
+            summary(results)
+        ),
+    );
+    let conclusion = match validation.verdict {
+        crate::check::Verdict::Pass => {
+            "The model reproduces the data that were held out to within their sampling error."
+        }
+        crate::check::Verdict::Warn => "The model is usable, with the reservations below.",
+        crate::check::Verdict::Fail => "Do not use the model as it is; the reasons are below.",
+    };
+    page.conclusion = Some(Conclusion {
+        verdict: validation.verdict,
+        summary: conclusion.into(),
+        findings: validation.reasons.clone(),
+    });
+    page.sections.extend(material.sections.iter().cloned());
+    if let Some(truth) = truth_section(results) {
+        page.sections.insert(page.sections.len().min(1), truth);
+    }
+    page.sections.extend(validation_sections(validation));
+    page.sections.push(check_section(material.check));
+    page.sections.push(making(material));
+    page
+}
+
+fn shortened(names: &[String]) -> String {
+    const SHOWN: usize = 6;
+    let mut text = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN {
+        text += ", ...";
+    }
+    text
+}
+
+fn summary(results: &Results) -> String {
+    format!(
+        "correlations of data held out are met to {:.2} of their noise floor{}",
+        results.validation.rmse_over_floor,
+        results
+            .validation
+            .constant_rmse
+            .map_or(String::new(), |rmse| format!(
+                " (constant mobility: {:.2})",
+                rmse / results.validation.noise_floor
+            ))
+    )
+}
+
+fn truth_section(results: &Results) -> Option<Section> {
+    let truth = results.truth.as_ref()?;
+    let percent = |value: f64| format!("{:.2} %", 100.0 * value);
+    let mut table = Table::new("", &["", "relative error"])
+        .row(["score s".into(), percent(truth.score_rel_l2)])
+        .row(["diffusion D".into(), percent(truth.diffusion_rel_l2)]);
+    if let Some(error) = truth.current_rel_l2 {
+        table = table.row(["current R".into(), percent(error)]);
+    }
+    if let Some(error) = truth.mobility_rel_delta {
+        table = table.row(["M, relative to its variation".into(), percent(error)]);
+    }
+    Some(
+        Section::new("truth", "Against the exact answer")
+            .prose(
+                "The data are of a reference system, whose score and mobility are known. Errors are \
+                 root mean squares over the held-out samples.",
+            )
+            .with(table),
+    )
+}
+
+/// Timings and configuration.
+fn making(material: &Material) -> Section {
+    let results = material.results;
+    let mut table = Table::new("Seconds", &["stage", "seconds"]);
+    for (stage, seconds) in &results.wall_s {
+        table = table.row([stage.clone(), format!("{seconds:.1}")]);
+    }
+    let configuration = toml::to_string(material.config).unwrap_or_default();
+    Section::new("making", "How it was made")
+        .prose(format!(
+            "Ergode {}, seed {}, data {}. Score: {} ({}). Recipe: {}.",
+            results.ergode,
+            results.seed,
+            results.data,
+            results.score.kind,
+            results.score.reason,
+            results.recipe_reason
+        ))
+        .with(table)
+        .with(SectionPart::Details {
+            summary: "Configuration".into(),
+            parts: vec![SectionPart::Equation(configuration)],
+        })
+}

@@ -1,0 +1,122 @@
+//! `results.json`: what a run found, under names that stay.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::Verdict;
+use crate::mobility::Recipe;
+
+/// The content of `results.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The version that made it.
+    pub ergode: String,
+    /// The recipe of the mobility.
+    pub recipe: Recipe,
+    /// Why that one.
+    pub recipe_reason: String,
+    /// The one seed.
+    pub seed: u64,
+    /// Fingerprint of the data, in hexadecimal digits.
+    pub data: String,
+    /// Seconds that each stage took when it was done, and in all.
+    pub wall_s: BTreeMap<String, f64>,
+    /// The score.
+    pub score: ScoreResults,
+    /// The mobility.
+    pub mobility: MobilityResults,
+    /// The comparison with held-out data.
+    pub validation: ValidationResults,
+    /// Irreversibility of the model.
+    pub entropy_production: Option<Measured>,
+    /// Against the exact answer, where a reference system knows it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub truth: Option<Truth>,
+}
+
+/// A number with its standard error.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// The number.
+    pub value: f64,
+    /// Its standard error.
+    pub stderr: f64,
+}
+
+/// The score in brief.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScoreResults {
+    /// What it is.
+    pub kind: String,
+    /// Why it is that.
+    pub reason: String,
+    /// ‖⟨z sᵀ⟩ + 1‖ / √D on held-out data, z standardised.
+    pub stein_error: f64,
+    /// Lower bound on its relative error, from held-out data.
+    pub relative_error: f64,
+    /// Verdict of its certificate.
+    pub verdict: Verdict,
+}
+
+/// The mobility in brief.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MobilityResults {
+    /// What it is.
+    pub kind: String,
+    /// Coefficients by label, none for a network.
+    pub coefficients: BTreeMap<String, Measured>,
+    /// χ² per equation, where the fit has one.
+    pub chi2_per_equation: Option<f64>,
+    /// Ratio of the largest to the smallest singular value of the design.
+    pub condition: Option<f64>,
+    /// Directions that the data fix, of all.
+    pub effective_rank: Option<usize>,
+    /// Fraction of the training samples where D is not positive definite.
+    pub psd_violation: f64,
+    /// What may be wrong.
+    pub warnings: Vec<String>,
+}
+
+/// The validation in brief.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ValidationResults {
+    /// Mean over curves of the rms over lags of C_model − C_data.
+    pub correlation_rmse: f64,
+    /// What an independent record of the held-out size gives for it.
+    pub noise_floor: f64,
+    /// Their ratio.
+    pub rmse_over_floor: f64,
+    /// The ratio for observables that are not in the fit.
+    pub other_over_floor: f64,
+    /// `correlation_rmse` of the constant closure.
+    pub constant_rmse: Option<f64>,
+    /// Distance of the marginal densities.
+    pub density_l1: f64,
+    /// What an independent record gives for it.
+    pub density_l1_floor: f64,
+    /// Fraction of the simulated samples outside the support of the data.
+    pub out_of_support: f64,
+    /// Step of the simulations.
+    pub dt: f64,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What led to it.
+    pub reasons: Vec<String>,
+}
+
+/// Relative L2(p_ss) errors against the exact answer.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Truth {
+    /// Of the score.
+    pub score_rel_l2: f64,
+    /// Of D.
+    #[serde(rename = "D_rel_l2")]
+    pub diffusion_rel_l2: f64,
+    /// Of R; none where R is zero.
+    #[serde(rename = "R_rel_l2")]
+    pub current_rel_l2: Option<f64>,
+    /// rms(M − M_exact) / rms(M_exact − Φ); none where M is constant.
+    #[serde(rename = "M_rel_delta")]
+    pub mobility_rel_delta: Option<f64>,
+}

@@ -1,0 +1,161 @@
+//! A learned model simulated and held against data that it has not seen.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::FitConfig;
+use super::results::ValidationResults;
+use crate::check::{Finding, Severity, decorrelation_times};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::model::{LangevinModel, ModelRun, simulate_model};
+use crate::simulate::{Scheme, SimulateConfig};
+use crate::validate::{Rollout, RolloutRole, Validation, validate_rollouts};
+
+/// How the simulations went.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Runs {
+    /// Seconds that they took.
+    pub seconds: f64,
+    /// Step of the scheme.
+    pub dt: f64,
+    /// Fraction of the samples outside the support of the data, of the learned model.
+    pub out_of_support: f64,
+    /// What was noticed.
+    pub findings: Vec<Finding>,
+}
+
+/// Fraction of samples outside the support from which there is a warning, and a failure.
+const OUTSIDE: (f64, f64) = (0.01, 0.1);
+
+/// Simulate a model and its constant closure for as long as `record`, and compare both with data held
+/// out from the fit.
+pub fn validate_model(
+    model: &LangevinModel,
+    constant: &LangevinModel,
+    held_out: &Ensemble,
+    record: Option<&Ensemble>,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<(Validation, Runs)> {
+    let clock = Instant::now();
+    let record = record.unwrap_or(held_out);
+    let interval = record.sampling_interval().ok_or_else(|| {
+        Error::input("a model is validated against evenly sampled data; interpolate or thin them")
+    })?;
+    let advised = match config.simulate.dt {
+        Some(dt) => dt,
+        None => 0.005,
+    };
+    // A whole number of steps between samples.
+    let dt = interval / (interval / advised).ceil();
+    let protocol = protocol(record, dt, interval, config, control)?;
+    let mut findings = Vec::new();
+    let mut outside = 0.0;
+    let mut rollouts = Vec::new();
+    for (name, role, model) in [
+        ("learned model", RolloutRole::Learned, model),
+        ("constant closure", RolloutRole::Constant, constant),
+    ] {
+        let run = simulate_model(model, &protocol, control)?;
+        if role == RolloutRole::Learned {
+            outside = run.out_of_support;
+            notice(&run, &mut findings);
+        }
+        rollouts.push(Rollout {
+            name: name.into(),
+            role,
+            ensemble: run.simulation.ensemble,
+        });
+    }
+    let seconds = clock.elapsed().as_secs_f64();
+    let validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
+    let runs = Runs {
+        seconds,
+        dt,
+        out_of_support: outside,
+        findings,
+    };
+    Ok((validation, runs))
+}
+
+impl Runs {
+    /// The validation in brief.
+    pub fn results(&self, validation: &Validation) -> ValidationResults {
+        let reasons = validation.reasons.iter();
+        ValidationResults {
+            correlation_rmse: validation.correlation_rmse,
+            noise_floor: validation.noise_floor,
+            rmse_over_floor: validation.rmse_over_floor,
+            other_over_floor: validation
+                .other_correlations
+                .overall
+                .first()
+                .map_or(0.0, |d| d.over_floor),
+            constant_rmse: validation.constant_rmse,
+            density_l1: validation.density_l1,
+            density_l1_floor: validation.density_l1_floor,
+            out_of_support: self.out_of_support,
+            dt: self.dt,
+            verdict: validation.verdict,
+            reasons: reasons.map(|reason| reason.message.clone()).collect(),
+        }
+    }
+}
+
+/// Trajectories that together last as long as the record, and none too short for its lags.
+fn protocol(
+    record: &Ensemble,
+    dt: f64,
+    interval: f64,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<SimulateConfig> {
+    /// A trajectory lasts at least this many decorrelation times.
+    const SHORTEST: f64 = 30.0;
+    let total = record.samples() as f64 * interval * config.simulate.length;
+    let times = decorrelation_times(record, control)?;
+    let longest = times.into_iter().flatten().fold(interval, f64::max);
+    let trajectories = config.simulate.trajectories.max(record.len()).max(1);
+    Ok(SimulateConfig {
+        time: (total / trajectories as f64).max(SHORTEST * longest),
+        dt,
+        save_every: interval,
+        trajectories,
+        seed: config.seed,
+        scheme: Scheme::Euler,
+        burn_in: (longest / interval).ceil() * interval,
+    })
+}
+
+/// What the run of the learned model tells of it.
+fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
+    let outside = run.out_of_support;
+    if outside > OUTSIDE.0 {
+        findings.push(Finding {
+            kind: "out-of-support".into(),
+            severity: if outside > OUTSIDE.1 {
+                Severity::Fail
+            } else {
+                Severity::Warn
+            },
+            message: format!(
+                "the model spends {:.1} % of its time where there were no samples",
+                100.0 * outside
+            ),
+            advice: "The score pulls back from there but knows nothing of it; look at the score's \
+                     certificate, or give more data."
+                .into(),
+        });
+    }
+    if let Some(failure) = run.simulation.failures.first() {
+        findings.push(Finding {
+            kind: "unstable".into(),
+            severity: Severity::Fail,
+            message: failure.to_string(),
+            advice: "Give a smaller step by simulate.dt.".into(),
+        });
+    }
+}

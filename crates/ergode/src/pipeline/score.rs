@@ -1,0 +1,132 @@
+//! The score of a fit: closed form where held-out data allow it, else a network.
+
+use std::path::Path;
+
+use super::config::{FitConfig, ScoreKind};
+use super::lattice::ring_score;
+use crate::check::Verdict;
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::lagged::Subsample;
+use crate::model::StoredScore;
+use crate::score::{
+    ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library, certify_score,
+    fit_denoising_score, fit_potential_score,
+};
+
+/// A score with what held-out data say of it.
+pub(super) struct ScoreFound {
+    pub(super) score: StoredScore,
+    pub(super) certificate: ScoreCertificate,
+    /// What it is, in a few words.
+    pub(super) kind: String,
+    /// Why it is that.
+    pub(super) reason: String,
+}
+
+/// Multiplications that the sums of a closed form may take; beyond, fewer samples are used.
+const MOST_WORK: f64 = 1e12;
+
+/// Find the score of `training`, judged on `held_out`. A network keeps its state in `checkpoint`.
+pub(super) fn find_score(
+    training: &Ensemble,
+    held_out: &Ensemble,
+    whole: &FitConfig,
+    checkpoint: &Path,
+    control: &Control,
+) -> Result<ScoreFound> {
+    let config = &whole.score;
+    let judged = |score: StoredScore, kind: String| judge(score, kind, held_out, whole, control);
+    let network = || -> Result<ScoreFound> {
+        let mut denoising: DenoisingConfig = config.denoising.clone();
+        denoising.noise.seed = whole.seed;
+        let score = fit_denoising_score(training, &denoising, Some(checkpoint), control)?;
+        if control.stopped() {
+            return Err(Error::interrupted());
+        }
+        judged(score.into(), "network trained by denoising".into())
+    };
+    let closed = || -> Result<ScoreFound> {
+        if whole.ring.sites > 0 {
+            let (score, kind) = ring_score(training, whole, control)?;
+            return judged(score, kind);
+        }
+        let closed_form = closed_form_config(training, &config.closed_form);
+        let score = fit_potential_score(training, &closed_form, control)?;
+        let terms = score.coefficients().count();
+        judged(
+            score.into(),
+            format!("gradient of a polynomial of {terms} terms"),
+        )
+    };
+    match config.kind {
+        ScoreKind::Denoising => network(),
+        ScoreKind::ClosedForm => closed(),
+        ScoreKind::Auto => {
+            let mut first = closed()?;
+            if first.certificate.verdict != Verdict::Fail {
+                first.reason = "held-out data do not refute the closed form".into();
+                return Ok(first);
+            }
+            let mut second = network()?;
+            let [a, b] = [&first, &second].map(|found| found.certificate.relative_error);
+            let reason = format!(
+                "held-out data refute the closed form (relative error at least {:.1} %); a network \
+                 has {:.1} %, and the better of the two is used",
+                100.0 * a,
+                100.0 * b
+            );
+            let better = if b < a { &mut second } else { &mut first };
+            better.reason = reason;
+            Ok(if b < a { second } else { first })
+        }
+    }
+}
+
+/// A score with what held-out data say of it.
+pub(super) fn judge(
+    score: StoredScore,
+    kind: String,
+    held_out: &Ensemble,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<ScoreFound> {
+    let library = certificate_library(held_out.names())?;
+    let certificate = certify_score(
+        score.as_score(),
+        held_out,
+        &library,
+        &config.score.certificate,
+        control,
+    )?;
+    Ok(ScoreFound {
+        score,
+        certificate,
+        kind,
+        reason: "asked for".into(),
+    })
+}
+
+/// Degrees that the number of coordinates allows, and no more samples than the work allows.
+fn closed_form_config(training: &Ensemble, asked: &ClosedFormConfig) -> ClosedFormConfig {
+    let mut config = asked.clone();
+    let dim = training.dim();
+    if config.degrees.is_empty() {
+        config.degrees = match dim {
+            1 | 2 => vec![2, 4, 6, 8, 10],
+            3 => vec![2, 4, 6],
+            4..=6 => vec![2, 4],
+            7..=12 => vec![2, 3],
+            _ => vec![2],
+        };
+    }
+    let degree = config.degrees.iter().copied().max().unwrap_or(2);
+    let functions = (1..=degree).fold(1.0, |c, i| c * (dim + i) as f64 / i as f64);
+    let work = training.samples() as f64 * functions * functions * dim as f64;
+    let stride = (work / MOST_WORK).ceil() as usize;
+    if stride > 1 && config.statistics.subsample == Subsample::All {
+        config.statistics.subsample = Subsample::Stride(stride);
+    }
+    config
+}

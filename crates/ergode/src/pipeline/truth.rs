@@ -1,0 +1,96 @@
+//! Learned fields beside exact ones.
+
+use super::results::Truth;
+use crate::data::Ensemble;
+use crate::model::LangevinModel;
+use crate::score::{ExactScore, Score};
+use crate::systems::ExactFields;
+
+/// States at which fields are compared, at most.
+pub(super) const COMPARED: usize = 20_000;
+
+/// Most numbers in a tile of tensors.
+const MOST_NUMBERS: usize = 4_000_000;
+
+/// About `count` samples at even distances, as a tile (D, n); fewer where tensors would be large.
+pub(super) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
+    let dim = ensemble.dim();
+    let count = count.min(MOST_NUMBERS / (dim * dim)).max(1);
+    let every = ensemble.samples().div_ceil(count);
+    let mut rows = Vec::new();
+    let (mut seen, mut row) = (0, vec![0.0; dim]);
+    for segment in ensemble.segments() {
+        let trajectory = &ensemble.trajectories()[segment.trajectory];
+        for i in segment.rows.clone() {
+            if seen % every == 0 {
+                trajectory.row(i, &mut row);
+                rows.extend_from_slice(&row);
+            }
+            seen += 1;
+        }
+    }
+    let n = rows.len() / dim;
+    (0..dim * n).map(|at| rows[at % n * dim + at / n]).collect()
+}
+
+/// The errors of a model at the states of a tile.
+pub(super) fn compare(
+    model: &LangevinModel,
+    constant: &LangevinModel,
+    exact: &dyn ExactFields,
+    states: &[f64],
+) -> Truth {
+    let dim = model.dim();
+    let n = states.len() / dim;
+    let [mut found, mut phi, mut wanted] = [(); 3].map(|()| vec![0.0; dim * dim * n]);
+    model.mobility().mobility(states, &mut found);
+    constant.mobility().mobility(states, &mut phi);
+    let (mut x, mut m) = (vec![0.0; dim], vec![0.0; dim * dim]);
+    for s in 0..n {
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = states[i * n + s];
+        }
+        exact.mobility(&x, &mut m);
+        for (k, m) in m.iter().enumerate() {
+            wanted[k * n + s] = *m;
+        }
+    }
+    // ½(A ± Aᵀ) of found and wanted, summed over entries and states.
+    let part = |sign: f64| {
+        let mut sums = (0.0, 0.0);
+        for i in 0..dim {
+            for j in 0..dim {
+                for s in 0..n {
+                    let (a, b) = ((i * dim + j) * n + s, (j * dim + i) * n + s);
+                    let exact = 0.5 * (wanted[a] + sign * wanted[b]);
+                    let away = 0.5 * (found[a] + sign * found[b]) - exact;
+                    sums = (sums.0 + away * away, sums.1 + exact * exact);
+                }
+            }
+        }
+        sums
+    };
+    let (symmetric, skew) = (part(1.0), part(-1.0));
+    let distance = |a: &[f64]| {
+        let pairs = a.iter().zip(&wanted);
+        pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+    };
+    let ratio = |(away, size): (f64, f64), least: f64| (size > least).then(|| (away / size).sqrt());
+    let negligible = 1e-6 * (symmetric.1 + skew.1);
+    Truth {
+        score_rel_l2: score_error(model.score(), &ExactScore::new(dim, exact), states),
+        diffusion_rel_l2: (symmetric.0 / symmetric.1).sqrt(),
+        current_rel_l2: ratio(skew, negligible),
+        mobility_rel_delta: ratio((distance(&found), distance(&phi)), negligible),
+    }
+}
+
+/// ⟨|ŝ − s|²⟩^½ / ⟨|s|²⟩^½ over the states of a tile.
+fn score_error(found: &dyn Score, exact: &dyn Score, states: &[f64]) -> f64 {
+    let (mut a, mut b) = (vec![0.0; states.len()], vec![0.0; states.len()]);
+    found.score(states, &mut a);
+    exact.score(states, &mut b);
+    let away: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum();
+    let size: f64 = b.iter().map(|b| b * b).sum();
+    (away / size).sqrt()
+}
