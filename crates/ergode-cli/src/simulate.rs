@@ -2,9 +2,7 @@
 
 use std::time::Instant;
 
-use ergode::{
-    Failure, LangevinModel, Scheme, SimulateConfig, simulate_model, write_ensemble,
-};
+use ergode::{Failure, LangevinModel, Scheme, SimulateConfig, simulate_model, write_ensemble};
 use serde_json::json;
 
 use crate::args::Simulate;

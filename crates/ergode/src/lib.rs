@@ -27,6 +27,9 @@
 //! | F, √2 Σ | drift and noise of an equation | [`Dynamics`], [`Sde`] |
 //! | s, M, ∇·M | score and mobility of a reference system | [`ExactFields`] |
 //! | C_mn(τ), p_ss, S(f) of model and data | a verdict against the noise floor | [`validate_rollouts`], [`Validation`] |
+//! | ⟨vᵀ D⁻¹ v⟩, v = R s + ∇·R | entropy production | [`entropy_production`], [`EntropyProduction`] |
+//! | −1/Re λ, −τ/ln\|λ\| | time scales of model and data | [`compare_spectra`], [`SpectrumComparison`] |
+//! | −⟨φ(x_t) s_j(x_0)⟩ | response to a kick | [`check_response`], [`ResponseCheck`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
 //! | K_t | semigroup without Monte Carlo | [`GalerkinReference`] |
 //! | | what a reader sees | [`Figure`], [`Page`] |
@@ -116,7 +119,8 @@ pub use pipeline::{
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,
     Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart, Series,
-    SeriesStyle, Table, check_section, validation_sections, write_figures,
+    SeriesStyle, Table, check_section, entropy_section, response_section, spectrum_section,
+    validation_sections, write_figures,
 };
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
@@ -139,6 +143,8 @@ pub use systems::{
     system_by_name,
 };
 pub use validate::{
-    Comparison, Curve, CurveAxis, Distance, RecordSummary, Rollout, RolloutCurve, RolloutRole,
-    ValidateConfig, Validation, Worst, validate_rollouts,
+    Comparison, Curve, CurveAxis, Distance, EntropyProduction, LagSpectrum, Mode, RecordSummary,
+    Response, ResponseCheck, Rollout, RolloutCurve, RolloutRole, SpectrumComparison,
+    SpectrumConfig, ValidateConfig, Validation, Worst, WorstPoint, check_response, compare_spectra,
+    entropy_production, entropy_production_of_fit, validate_rollouts,
 };

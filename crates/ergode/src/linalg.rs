@@ -63,6 +63,20 @@ pub(crate) fn eigenvalues(a: ArrayView2<f64>) -> Result<Vec<(f64, f64)>> {
     Ok(values.iter().map(|v| (v.re, v.im)).collect())
 }
 
+/// Eigenvalues and eigenvectors (columns) of a square matrix, as (real, imaginary) parts.
+pub(crate) fn eigen(a: ArrayView2<f64>) -> Result<(Vec<(f64, f64)>, Array2<(f64, f64)>)> {
+    let eigen = view(&a)
+        .eigen()
+        .map_err(|_| Error::numerical("eigenvalue iteration did not converge"))?;
+    let (values, vectors) = (eigen.S().column_vector(), eigen.U());
+    let values = (0..a.nrows()).map(|k| (values[k].re, values[k].im));
+    let vectors = Array2::from_shape_fn(a.dim(), |(i, j)| {
+        let entry = vectors[(i, j)];
+        (entry.re, entry.im)
+    });
+    Ok((values.collect(), vectors))
+}
+
 /// The Moore-Penrose inverse, singular values below `tolerance` of the largest taken as zero.
 pub(crate) fn pseudo_inverse(a: ArrayView2<f64>, tolerance: f64) -> Array2<f64> {
     let (rows, cols) = a.dim();

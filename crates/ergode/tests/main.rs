@@ -26,3 +26,4 @@ mod simulate;
 mod support;
 mod systems;
 mod validate;
+mod validate_physics;

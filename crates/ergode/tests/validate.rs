@@ -1,7 +1,7 @@
 //! Rollouts against held-out data: perfect models pass, planted defects do not.
 
 use ergode::{
-    Affine2d, Control, Dimensions, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
+    Affine2d, Control, Dimensions, DoubleWell, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
     OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde, Severity, SimulateConfig,
     System, ValidateConfig, Validation, Verdict, validate_rollouts,
 };
@@ -88,20 +88,47 @@ fn noise_factor(diffusion: &Array2<f64>) -> Array2<f64> {
     ndarray::array![[a, 0.0], [b, c]]
 }
 
+/// The double well without ∇·M in its drift.
+struct NoDivergence(DoubleWell);
+
+impl Dimensions for NoDivergence {
+    fn dim(&self) -> usize {
+        1
+    }
+}
+
+impl Dynamics for NoDivergence {
+    fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
+        self.0.drift(x, out);
+        let inverse = x[0].constant(1.0) / (x[0] * x[0] + 1.0);
+        let slope = x[0] * inverse * inverse * (-2.0 * self.0.excess * self.0.diffusion);
+        out[0] = out[0] - slope;
+    }
+    fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
+        self.0.noise(x, xi, out);
+    }
+}
+
+/// Data sets out of `sets` whose perfect model did not pass, with the reasons.
+fn false_alarms(system: &dyn System, time: f64, sets: u64) -> Vec<String> {
+    let alarm = |k: u64| {
+        let data = sample(system, time, 0.05, 16, 1000 + 2 * k);
+        let validation = validate(&data, sample(system, time, 0.05, 16, 1001 + 2 * k));
+        let reason = || validation.reasons[0].message.clone();
+        (validation.verdict != Verdict::Pass).then(reason)
+    };
+    (0..sets).filter_map(alarm).collect()
+}
+
 #[test]
 fn perfect_models_pass() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
-    let sets = 40;
-    let mut alarms = Vec::new();
-    for k in 0..sets {
-        let data = sample(&system, 100.0, 0.05, 16, 1000 + 2 * k);
-        let rollout = sample(&system, 100.0, 0.05, 16, 1001 + 2 * k);
-        let validation = validate(&data, rollout);
-        if validation.verdict != Verdict::Pass {
-            alarms.push(validation.reasons[0].message.clone());
-        }
-    }
-    assert!(alarms.len() * 20 <= sets as usize, "{alarms:#?}");
+    let linear = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let alarms = false_alarms(&linear, 100.0, 40);
+    println!("{} of 40: {alarms:#?}", alarms.len());
+    assert!(alarms.len() <= 2, "{alarms:#?}");
+    let bistable = false_alarms(&DoubleWell::default(), 200.0, 20);
+    println!("{} of 20: {bistable:#?}", bistable.len());
+    assert!(bistable.len() <= 1, "{bistable:#?}");
 }
 
 #[test]
@@ -140,6 +167,19 @@ fn defects_of_a_linear_model_are_seen() {
             "{name}"
         );
     }
+}
+
+#[test]
+fn a_missing_divergence_is_seen() {
+    let system = DoubleWell::default();
+    let (time, interval, count) = (400.0, 0.05, 16);
+    let data = sample(&system, time, interval, count, 5);
+    let truth = validate(&data, defective(&system, &system, time, interval, count));
+    assert_eq!(truth.verdict, Verdict::Pass, "{:#?}", truth.reasons);
+    let rollout = defective(&NoDivergence(system), &system, time, interval, count);
+    let validation = validate(&data, rollout);
+    assert_ne!(validation.verdict, Verdict::Pass);
+    assert!(validation.reasons.iter().any(|r| r.kind == "density"));
 }
 
 #[test]

@@ -32,7 +32,9 @@ use crate::mobility::{Mobility, Recipe};
 use crate::model::{LangevinModel, Provenance};
 use crate::report::{Page, Section};
 use crate::systems::ExactFields;
-use crate::validate::Validation;
+use crate::validate::{
+    EntropyProduction, Validation, entropy_production, entropy_production_of_fit,
+};
 use folder::write_json;
 
 /// What a fit gives; all of it is in the folder of the run too.
@@ -57,7 +59,7 @@ struct ModelStage {
     mobility: MobilityResults,
     recipe: Recipe,
     reason: String,
-    entropy_production: Option<Measured>,
+    entropy_production: Option<EntropyProduction>,
     seconds: BTreeMap<String, f64>,
     findings: Vec<Finding>,
     sections: Vec<Section>,
@@ -150,7 +152,10 @@ pub fn fit_langevin(
         score: stage.score,
         mobility: stage.mobility,
         validation: runs.results(&validation),
-        entropy_production: stage.entropy_production,
+        entropy_production: stage.entropy_production.map(|entropy| Measured {
+            value: entropy.rate,
+            stderr: entropy.error,
+        }),
         truth,
     };
     tell("writing the report");
@@ -160,6 +165,8 @@ pub fn fit_langevin(
         results: &results,
         validation: &validation,
         sections: &stage.sections,
+        entropy: stage.entropy_production.as_ref(),
+        runs: &runs,
         config,
     });
     write_all(folder, config, &results, &page)?;
@@ -251,6 +258,13 @@ impl Task<'_> {
             provenance,
         )?;
         let constant = model.with_constant_mobility(phi.view())?;
+        // A ring's fit is of one site, its mobility of all.
+        let fit = mobility.fit.as_ref().filter(|_| config.ring.sites == 0);
+        let entropy = match fit {
+            Some(fit) => entropy_production_of_fit(model.score(), fit, self.training, control),
+            None => entropy_production(model.score(), model.mobility(), self.training, control),
+        };
+        let entropy = rollout::told(entropy)?;
         let certificate = &found.certificate;
         let mut findings = certificate.findings.clone();
         findings.extend(mobility.results.warnings.iter().map(|warning| Finding {
@@ -274,7 +288,7 @@ impl Task<'_> {
             mobility: mobility.results,
             recipe: mobility.recipe,
             reason: mobility.reason,
-            entropy_production: None,
+            entropy_production: entropy,
             seconds,
             findings,
             sections,

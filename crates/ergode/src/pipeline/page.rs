@@ -2,12 +2,14 @@
 
 use super::config::FitConfig;
 use super::results::Results;
+use super::rollout::Runs;
 use crate::check::CheckReport;
 use crate::model::LangevinModel;
 use crate::report::{
-    Conclusion, Page, Section, SectionPart, Table, check_section, validation_sections,
+    Conclusion, Page, Section, SectionPart, Table, check_section, entropy_section,
+    response_section, spectrum_section, validation_sections,
 };
-use crate::validate::Validation;
+use crate::validate::{EntropyProduction, Validation};
 
 /// What a page is made from.
 pub(super) struct Material<'a> {
@@ -17,6 +19,8 @@ pub(super) struct Material<'a> {
     pub(super) validation: &'a Validation,
     /// Sections on the model, made when it was learned.
     pub(super) sections: &'a [Section],
+    pub(super) entropy: Option<&'a EntropyProduction>,
+    pub(super) runs: &'a Runs,
     pub(super) config: &'a FitConfig,
 }
 
@@ -51,6 +55,14 @@ pub(super) fn assemble(material: &Material) -> Page {
         page.sections.insert(page.sections.len().min(1), truth);
     }
     page.sections.extend(validation_sections(validation));
+    let runs = material.runs;
+    page.sections
+        .extend(runs.spectrum.as_ref().map(spectrum_section));
+    page.sections.extend(material.entropy.map(entropy_section));
+    let names = material.model.names();
+    let response = runs.response.as_ref();
+    page.sections
+        .extend(response.map(|check| response_section(check, names)));
     page.sections.push(check_section(material.check));
     page.sections.push(making(material));
     page

@@ -11,8 +11,12 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::model::{LangevinModel, ModelRun, simulate_model};
+use crate::observable::Monomials;
 use crate::simulate::{Scheme, SimulateConfig};
-use crate::validate::{Rollout, RolloutRole, Validation, validate_rollouts};
+use crate::validate::{
+    ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig, Validation,
+    check_response, compare_spectra, validate_rollouts,
+};
 
 /// How the simulations went.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -25,6 +29,10 @@ pub struct Runs {
     pub out_of_support: f64,
     /// What was noticed.
     pub findings: Vec<Finding>,
+    /// Time scales of model and data held out, where these are long enough.
+    pub spectrum: Option<SpectrumComparison>,
+    /// The response of the model to a kick.
+    pub response: Option<ResponseCheck>,
 }
 
 /// Fraction of samples outside the support from which there is a warning, and a failure.
@@ -72,13 +80,60 @@ pub fn validate_model(
     }
     let seconds = clock.elapsed().as_secs_f64();
     let validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
+    let spectrum = compare_spectra(
+        held_out,
+        model.mobility(),
+        &SpectrumConfig::default(),
+        control,
+    );
     let runs = Runs {
         seconds,
         dt,
         out_of_support: outside,
         findings,
+        spectrum: told(spectrum)?,
+        response: told(respond(model, &protocol, control))?,
     };
     Ok((validation, runs))
+}
+
+/// A result that a report can do without, unless the work was stopped.
+pub(super) fn told<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Err(error) if error.is_interrupted() => Err(error),
+        other => Ok(other.ok()),
+    }
+}
+
+/// Kicks of every coordinate, followed for about a decorrelation time.
+fn respond(
+    model: &LangevinModel,
+    protocol: &SimulateConfig,
+    control: &Control,
+) -> Result<ResponseCheck> {
+    /// Kick in standard deviations, and the times at which it is looked at.
+    const KICK: f64 = 0.1;
+    const TIMES: f64 = 12.0;
+    let steps = (protocol.burn_in / TIMES / protocol.dt).ceil();
+    let config = SimulateConfig {
+        time: TIMES * steps * protocol.dt,
+        save_every: steps * protocol.dt,
+        trajectories: model.starts().nrows(),
+        burn_in: 0.0,
+        ..protocol.clone()
+    };
+    let observables = Monomials::coordinates(model.names())?;
+    let equation = model.equation();
+    let (score, starts) = (model.score(), model.starts());
+    check_response(
+        &*equation,
+        score,
+        &observables,
+        starts,
+        KICK,
+        &config,
+        control,
+    )
 }
 
 impl Runs {

@@ -11,7 +11,9 @@ pub use figure::{
     Palette, Panel, PanelContent, Role, Series, SeriesStyle,
 };
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
-pub use sections::{check_section, validation_sections};
+pub use sections::{
+    check_section, entropy_section, response_section, spectrum_section, validation_sections,
+};
 
 /// A name as an anchor or a file name: letters, digits and hyphens.
 fn identifier(name: &str) -> String {

@@ -38,8 +38,9 @@ pub struct ValidateConfig {
     pub seed: u64,
     /// The units of the standard errors.
     pub blocking: Blocking,
-    /// Probability of a distance by chance below which it is significant.
-    pub warn_probability: f64,
+    /// Probability by chance below which a distance is significant, over all distances that are judged
+    /// together (Bonferroni).
+    pub false_alarm: f64,
     /// Significant distances below this many noise floors are only information.
     pub warn_floors: f64,
     /// Significant distances from this many noise floors on are failures.
@@ -62,7 +63,7 @@ impl Default for ValidateConfig {
             draws: 1024,
             seed: 0,
             blocking: Blocking::Auto,
-            warn_probability: 1e-3,
+            false_alarm: 0.01,
             warn_floors: 1.5,
             fail_floors: 3.0,
         }

@@ -20,8 +20,10 @@ struct Family {
     lags: Vec<f64>,
 }
 
-/// Multiplications that a pass may cost; longer records are sub-sampled.
-const WORK: f64 = 3e10;
+/// Multiplications that a pass may cost; longer records are sub-sampled, but not to fewer initial
+/// samples than this.
+const WORK: f64 = 1.5e9;
+const FEWEST: usize = 100_000;
 
 /// The correlations of the observables of a fit, at equally spaced lags.
 pub(super) fn training(
@@ -130,9 +132,10 @@ impl Family {
             None => LagGrid::windows(self.lags.clone(), 0.5 * setting.interval)?,
         };
         let products = self.lags.len() * (self.future.len() + 1) * self.initial.len();
-        let dear = (ensemble.samples() as f64 * products as f64 / WORK).ceil() as usize;
+        let samples = ensemble.samples();
+        let dear = (samples as f64 * products as f64 / WORK).ceil() as usize;
         let statistics = LaggedConfig {
-            subsample: Subsample::Stride(dear.max(setting.stride)),
+            subsample: Subsample::Stride(dear.min(samples / FEWEST).max(1)),
             blocking: config.blocking,
             first_trajectory: 0,
         };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::floor::{Distance, Norm, measure};
+use super::floor::{Distance, Distances, Norm, measure};
 use crate::lagged::Jackknife;
 
 /// Points along one argument of a curve.
@@ -49,6 +49,17 @@ pub struct Worst {
     pub distance: Distance,
 }
 
+/// The point of a curve that is off by most, in standard errors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorstPoint {
+    /// Label of the curve.
+    pub label: String,
+    /// Where on its axes.
+    pub at: Vec<f64>,
+    /// The difference there; `z` is its own, `probability` that of the largest of all points.
+    pub distance: Distance,
+}
+
 /// A family of curves, compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
@@ -58,6 +69,9 @@ pub struct Comparison {
     pub overall: Vec<Distance>,
     /// The curve that is off by most, one per rollout.
     pub worst: Vec<Worst>,
+    /// The point that is off by most, one per rollout: it sees what a slow motion hides in the noise
+    /// of whole curves.
+    pub worst_point: Vec<WorstPoint>,
 }
 
 /// What a curve is, before its values are known.
@@ -70,6 +84,20 @@ pub(super) struct Shape {
 impl Shape {
     fn len(&self) -> usize {
         self.axes.iter().map(|axis| axis.at.len()).product()
+    }
+}
+
+impl Curve {
+    /// The arguments of value `k`.
+    fn at(&self, mut k: usize) -> Vec<f64> {
+        let last_first = self.axes.iter().rev().map(|axis| {
+            let place = k % axis.at.len();
+            k /= axis.at.len();
+            axis.at[place]
+        });
+        let mut at: Vec<f64> = last_first.collect();
+        at.reverse();
+        at
     }
 }
 
@@ -111,7 +139,21 @@ pub(super) fn compare(
             rollouts: (0..rollouts.len()).map(of_rollout).collect(),
         });
     }
+    let point = |m: &Distances| {
+        let ends = lengths.iter().scan(0, |end, length| {
+            *end += length;
+            Some(*end)
+        });
+        let ends: Vec<usize> = ends.collect();
+        let c = ends.partition_point(|end| *end <= m.point.0);
+        WorstPoint {
+            label: curves[c].label.clone(),
+            at: curves[c].at(m.point.0 + lengths[c] - ends[c]),
+            distance: m.point.1,
+        }
+    };
     Comparison {
+        worst_point: measured.iter().map(point).collect(),
         overall: measured.iter().map(|m| m.overall).collect(),
         worst: measured
             .iter()

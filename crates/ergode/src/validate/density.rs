@@ -18,6 +18,8 @@ struct Bins {
     count: usize,
 }
 
+/// Values that a pass counts; longer records are sub-sampled.
+const WORK: usize = 8_000_000;
 /// Standard deviations to either side of the mean that bins cover at most.
 const REACH: f64 = 4.0;
 
@@ -85,7 +87,7 @@ fn histograms(
     if histograms.is_empty() {
         return Ok(Comparison::default());
     }
-    let estimate = |ensemble: &Ensemble| count(histograms, ensemble, setting, config, control);
+    let estimate = |ensemble: &Ensemble| count(histograms, ensemble, config, control);
     let (data, rollouts) = setting.each(estimate)?;
     let names = setting.held_out.names();
     let shape = |bins: &Vec<Bins>| {
@@ -111,14 +113,13 @@ fn histograms(
 fn count(
     histograms: &[Vec<Bins>],
     ensemble: &Ensemble,
-    setting: &Setting,
     config: &ValidateConfig,
     control: &Control,
 ) -> Result<Jackknife> {
     let size = |bins: &Vec<Bins>| bins.iter().map(|b| b.count).product::<usize>();
     let total: usize = histograms.iter().map(size).sum();
     let statistics = LaggedConfig {
-        subsample: Subsample::Stride(setting.stride),
+        subsample: Subsample::Stride((ensemble.samples() * histograms.len()).div_ceil(WORK)),
         blocking: config.blocking,
         first_trajectory: 0,
     };

@@ -1,6 +1,6 @@
 //! How far two ensembles are apart, beside what chance gives.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +57,8 @@ pub(super) struct Distances {
     /// The curve with the largest distance in floors, and that distance; its probability is that of
     /// the largest of all curves.
     pub(super) worst: (usize, Distance),
+    /// The point with the largest difference in standard errors, and that difference.
+    pub(super) point: (usize, Distance),
 }
 
 /// Draws that are made together.
@@ -83,7 +85,8 @@ pub(super) fn measure(
         };
         lengths.iter().map(|length| size(*length)).collect()
     };
-    let values = sizes((&model.values - &data.values).view());
+    let differences = &model.values - &data.values;
+    let values = sizes(differences.view());
     let chunks: Vec<[Array2<f64>; 2]> = (0..draws.div_ceil(CHUNK))
         .into_par_iter()
         .map(|chunk| {
@@ -102,8 +105,8 @@ pub(super) fn measure(
             let first = noise(data.deviations.view());
             let second = noise(data.deviations.view());
             let rollout = noise(model.deviations.view());
-            [second, rollout].map(|other| {
-                let sum = &first + &other;
+            let sums = [&first + &second, &first + &rollout];
+            sums.map(|sum| {
                 let mut all = Array2::zeros((CHUNK, lengths.len()));
                 for (mut row, sum) in all.rows_mut().into_iter().zip(sum.rows()) {
                     row.assign(&sizes(sum));
@@ -113,11 +116,62 @@ pub(super) fn measure(
         })
         .collect();
     let stacked = |k: usize| {
-        let views: Vec<_> = chunks.iter().map(|pair| pair[k].view()).collect();
-        ndarray::concatenate(ndarray::Axis(0), &views).expect("one width")
+        let views: Vec<_> = chunks.iter().map(|drawn| drawn[k].view()).collect();
+        ndarray::concatenate(Axis(0), &views).expect("one width")
     };
     let blocks = data.deviations.nrows().min(model.deviations.nrows());
-    summarise(&values, &stacked(0), &stacked(1), (blocks - 1) as f64)
+    let (curves, overall, worst) =
+        summarise(&values, &stacked(0), &stacked(1), (blocks - 1) as f64);
+    Distances {
+        curves,
+        overall,
+        worst,
+        point: worst_point(differences.view(), data, model),
+    }
+}
+
+/// The difference at each point over its standard error is a Student t, whose degrees of freedom are
+/// those of Welch and Satterthwaite; the probability of the largest is at most that of one times the
+/// number of points (Bonferroni), which for correlated points errs towards silence.
+fn worst_point(
+    differences: ArrayView1<f64>,
+    data: &Jackknife,
+    model: &Jackknife,
+) -> (usize, Distance) {
+    let freedom = |jackknife: &Jackknife| (jackknife.deviations.nrows() - 1) as f64;
+    let (nu_a, nu_b) = (freedom(data), freedom(model));
+    let errors = [data.errors(), model.errors()];
+    let score = |(difference, (a, b)): (&f64, (&f64, &f64))| {
+        let (a, b) = (a * a, b * b);
+        let nu = (a + b).powi(2) / (a * a / nu_a + b * b / nu_b);
+        normal_score(difference / (a + b).sqrt(), nu).abs()
+    };
+    let pairs = errors[0].iter().zip(&errors[1]);
+    let scores: Vec<f64> = differences.iter().zip(pairs).map(score).collect();
+    let count = scores.iter().filter(|z| z.is_finite()).count();
+    let (place, z) = largest(scores.into_iter());
+    // Two records of the size of the shorter one.
+    let error = std::f64::consts::SQRT_2 * errors[0][place].max(errors[1][place]);
+    let value = differences[place].abs();
+    let floor = (2.0 / std::f64::consts::PI).sqrt() * error;
+    let distance = Distance {
+        value,
+        floor,
+        floor_95: 1.96 * error,
+        over_floor: if value == 0.0 { 0.0 } else { value / floor },
+        z,
+        probability: (count as f64 * normal_tails(z)).min(1.0),
+    };
+    (place, distance)
+}
+
+/// The largest of the finite numbers, and where it is.
+fn largest(values: impl Iterator<Item = f64>) -> (usize, f64) {
+    let finite = values.enumerate().filter(|(_, value)| value.is_finite());
+    finite.fold(
+        (0, 0.0),
+        |best, now| if now.1 > best.1 { now } else { best },
+    )
 }
 
 /// From the distances and the drawn ones, (draw, curve).
@@ -126,7 +180,7 @@ fn summarise(
     floor: &Array2<f64>,
     chance: &Array2<f64>,
     freedom: f64,
-) -> Distances {
+) -> (Vec<Distance>, Distance, (usize, Distance)) {
     let curves: Vec<Distance> = (0..values.len())
         .map(|c| {
             let (floor, chance) = (floor.column(c).to_vec(), chance.column(c).to_vec());
@@ -137,29 +191,17 @@ fn summarise(
     let means = |all: &Array2<f64>| all.rows().into_iter().map(mean).collect::<Vec<f64>>();
     let overall = Distance::new(mean(values.view()), means(floor), &means(chance), freedom);
     // In units of the floor of each curve.
-    let largest = |row: ArrayView1<f64>| {
-        let ratios = row.iter().zip(&curves).map(|(value, c)| value / c.floor);
-        ratios
-            .enumerate()
-            .filter(|(_, ratio)| ratio.is_finite())
-            .fold(
-                (0, 0.0),
-                |best, now| if now.1 > best.1 { now } else { best },
-            )
-    };
+    let ratios =
+        |row: ArrayView1<f64>| largest(row.iter().zip(&curves).map(|(value, c)| value / c.floor));
     let of_draws = |all: &Array2<f64>| -> Vec<f64> {
-        all.rows().into_iter().map(|row| largest(row).1).collect()
+        all.rows().into_iter().map(|row| ratios(row).1).collect()
     };
-    let (place, ratio) = largest(values.view());
+    let (place, ratio) = ratios(values.view());
     let together = Distance::new(ratio, of_draws(floor), &of_draws(chance), freedom);
     let mut worst = curves[place];
     worst.z = together.z;
     worst.probability = together.probability;
-    Distances {
-        curves,
-        overall,
-        worst: (place, worst),
-    }
+    (curves, overall, (place, worst))
 }
 
 impl Distance {

@@ -4,16 +4,22 @@ mod config;
 mod correlations;
 mod curves;
 mod density;
+mod entropy;
 mod floor;
+mod modes;
 mod observables;
 mod passage;
+mod response;
 mod setting;
 mod spectrum;
 mod verdict;
 
 pub use config::ValidateConfig;
-pub use curves::{Comparison, Curve, CurveAxis, RolloutCurve, Worst};
+pub use curves::{Comparison, Curve, CurveAxis, RolloutCurve, Worst, WorstPoint};
+pub use entropy::{EntropyProduction, entropy_production, entropy_production_of_fit};
 pub use floor::Distance;
+pub use modes::{LagSpectrum, Mode, SpectrumComparison, SpectrumConfig, compare_spectra};
+pub use response::{Response, ResponseCheck, check_response};
 
 use serde::{Deserialize, Serialize};
 
@@ -244,9 +250,11 @@ impl Validation {
             (&verdict::SPECTRA, &self.spectra),
             (&verdict::PASSAGES, &self.passages),
         ];
-        let families = families.into_iter();
+        let judged = |family: &&(_, &Comparison)| !family.1.curves.is_empty();
+        let count = families.iter().filter(judged).count();
         families
-            .filter_map(|(words, comparison)| judge(words, comparison, k, &self.config))
+            .into_iter()
+            .filter_map(|(words, comparison)| judge(words, comparison, k, count, &self.config))
             .collect()
     }
 

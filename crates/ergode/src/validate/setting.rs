@@ -18,8 +18,6 @@ pub(super) struct Setting {
     pub(super) even: bool,
     /// Longest lag.
     pub(super) horizon: f64,
-    /// Samples between those that are used: neighbours tell the same.
-    pub(super) stride: usize,
     /// Mean and standard deviation of the held-out data.
     pub(super) scales: Standardiser,
     /// Values of each coordinate of the held-out data, sorted.
@@ -32,8 +30,6 @@ pub(super) struct Setting {
 
 /// Decorrelation times in the longest lag.
 const HORIZON: f64 = 4.0;
-/// Samples used in the shortest decorrelation time.
-const PER_DECORRELATION: f64 = 12.0;
 /// Values of a coordinate that are sorted.
 const SORTED: usize = 100_000;
 
@@ -60,9 +56,7 @@ impl Setting {
             .iter()
             .map(|ensemble| decorrelation_times(ensemble, control))
             .collect::<Result<_>>()?;
-        let known = || times[0].iter().flatten().copied();
-        let longest = known().fold(0.0, f64::max);
-        let shortest = known().fold(f64::INFINITY, f64::min);
+        let longest = times[0].iter().flatten().copied().fold(0.0, f64::max);
         let span = ensembles
             .iter()
             .map(longest_stretch)
@@ -79,7 +73,6 @@ impl Setting {
                  rollouts, or a horizon between the two"
             )));
         }
-        let stride = (shortest / interval / PER_DECORRELATION) as usize;
         let mut ensembles = ensembles.into_iter();
         let held_out = ensembles.next().expect("the held-out data");
         Ok(Self {
@@ -90,11 +83,6 @@ impl Setting {
             interval,
             even,
             horizon,
-            stride: if shortest.is_finite() {
-                stride.max(1)
-            } else {
-                1
-            },
             times,
             notes,
         })

@@ -57,34 +57,48 @@ pub(super) const PASSAGES: Words = Words {
              data",
 };
 
-/// What rollout `k` has to say about a family: nothing, or the worse of all curves together and of the
-/// one that is off by most.
+/// What rollout `k` has to say about a family: nothing, or the worst of all curves together, of the curve
+/// and of the point that are off by most, one of several families. A point alone is a warning at most.
 pub(super) fn judge(
     words: &Words,
     comparison: &Comparison,
     k: usize,
+    families: usize,
     config: &ValidateConfig,
 ) -> Option<Finding> {
     let (overall, worst) = (comparison.overall.get(k)?, comparison.worst.get(k)?);
-    let together = severity(overall, config).map(|severity| (severity, words.all.to_owned()));
-    let single = severity(&worst.distance, config)
-        .map(|severity| (severity, format!("{} {}", words.curve, worst.label)));
-    let candidates = [(together, overall), (single, &worst.distance)];
-    let ((severity, subject), distance) = candidates
+    let point = &comparison.worst_point[k];
+    let place: Vec<String> = point.at.iter().map(|at| digits(*at)).collect();
+    let candidates = [
+        (overall, Severity::Fail, format!("{} differ", words.all)),
+        (
+            &worst.distance,
+            Severity::Fail,
+            format!("{} {} differs", words.curve, worst.label),
+        ),
+        (
+            &point.distance,
+            Severity::Warn,
+            format!(
+                "{} {} at {} differs",
+                words.curve,
+                point.label,
+                place.join(", ")
+            ),
+        ),
+    ];
+    let threshold = config.false_alarm / (families * candidates.len()) as f64;
+    let (severity, distance, subject) = candidates
         .into_iter()
-        .filter_map(|(verdict, distance)| Some((verdict?, distance)))
-        .max_by(|a, b| a.0.0.cmp(&b.0.0).then(a.1.z.total_cmp(&b.1.z)))?;
-    let verb = if subject == words.all {
-        "differ"
-    } else {
-        "differs"
-    };
+        .filter(|(distance, ..)| distance.probability < threshold)
+        .map(|(distance, most, subject)| (severity(distance, config).min(most), distance, subject))
+        .max_by(|a, b| a.0.cmp(&b.0).then(a.1.z.total_cmp(&b.1.z)))?;
     Some(Finding::new(
         words.kind,
         severity,
         format!(
-            "{subject} {verb} from the held-out data by {} times the noise floor: {} where an \
-             independent record gives {} (probability {} by chance)",
+            "{subject} from the held-out data by {} times the noise floor: {} where an independent \
+             record gives {} (probability {} by chance)",
             digits(distance.over_floor),
             digits(distance.value),
             digits(distance.floor),
@@ -98,14 +112,11 @@ pub(super) fn judge(
     ))
 }
 
-/// None where chance explains the distance.
-fn severity(distance: &Distance, config: &ValidateConfig) -> Option<Severity> {
-    if distance.probability >= config.warn_probability {
-        return None;
-    }
-    Some(match distance.over_floor {
+/// How bad a significant distance is.
+fn severity(distance: &Distance, config: &ValidateConfig) -> Severity {
+    match distance.over_floor {
         over if over < config.warn_floors => Severity::Info,
         over if over < config.fail_floors => Severity::Warn,
         _ => Severity::Fail,
-    })
+    }
 }
