@@ -102,7 +102,10 @@ pub use mobility::{
     estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
     fit_neural_mobility, fit_paper_mobility, neighbourhood_families, refine_positive, site_blocks,
 };
-pub use model::{LangevinModel, ModelRun, Provenance, StoredMobility, StoredScore, simulate_model};
+pub use model::{
+    LangevinModel, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial, StoredMobility,
+    StoredScore, advise_step, simulate_model,
+};
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,
     TrainRecord, TrainReport,

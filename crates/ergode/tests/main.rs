@@ -13,6 +13,7 @@ mod mobility_recipe;
 mod mobility_semigroup;
 mod mobility_weak;
 mod model;
+mod model_simulation;
 mod model_storage;
 mod nn;
 mod observable;

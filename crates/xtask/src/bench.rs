@@ -235,11 +235,39 @@ fn simulate_report(rust: Value, numba: Value, cpu: &str) -> Result<Report, Strin
         }
         write_table(&mut text, &format!("{system}, {unit}"), &rows);
     }
+    write_models(&mut text, &mut json)?;
     json["cpu"] = json!(cpu);
     for (key, name) in peers {
         json["peers"][key] = json!(name);
     }
     Ok(Report { json, text })
+}
+
+/// Learned models beside what bounds their speed: the reference system, and the network engine.
+fn write_models(text: &mut String, json: &mut Value) -> Result<(), String> {
+    let affine = figure(json, "affine2d", "lanes_ns")?;
+    let [polynomial, neural, engine] =
+        ["polynomial_ns", "neural_ns", "neural_engine_ns"].map(|key| figure(json, "models", key));
+    let (polynomial, neural, engine) = (polynomial?, neural?, engine?);
+    json["models"]["polynomial_over_affine2d"] = json!(polynomial / affine);
+    json["models"]["neural_fraction_of_engine"] = json!(engine / neural);
+    let rows = [
+        ("affine2d, the reference system", affine),
+        (
+            "2-D model, potential of degree 8, M of degree 2",
+            polynomial,
+        ),
+    ];
+    write_table(text, "polynomial model, ns per step", &rows);
+    let rows = [
+        (
+            "its networks alone (2-128-128-2, 2-128-128-4 with tangents)",
+            engine,
+        ),
+        ("2-D model of these networks", neural),
+    ];
+    write_table(text, "neural model, ns per step", &rows);
+    Ok(())
 }
 
 /// The peers of the simulation benchmark: prefix of their figures, name.
@@ -351,6 +379,7 @@ mod tests {
         json!({
             "affine2d": {"lanes_ns": 4.0, "scalar_ns": 10.0},
             "softspin": {"lanes_ns_per_site": 8.0, "scalar_ns_per_site": 24.0},
+            "models": {"polynomial_ns": 10.0, "neural_ns": 2000.0, "neural_engine_ns": 1500.0},
         })
     }
 
@@ -371,6 +400,14 @@ mod tests {
         });
         assert_eq!(report.json["affine2d"], affine);
         assert_eq!(report.json["softspin"]["numba_over_lanes"], json!(7.5));
+        assert_eq!(
+            report.json["models"]["polynomial_over_affine2d"],
+            json!(2.5)
+        );
+        assert_eq!(
+            report.json["models"]["neural_fraction_of_engine"],
+            json!(0.75)
+        );
         assert_eq!(report.json["cpu"], json!("Some CPU"));
         let peer = &report.json["peers"]["numba"];
         assert_eq!(*peer, json!("Numba 1.2.3 (np.random)"));

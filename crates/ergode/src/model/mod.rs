@@ -1,5 +1,6 @@
 //! The learned equation dx = [M s + ∇·M] dt + √2 Σ dW: evaluated, saved, simulated.
 
+mod advice;
 mod parts;
 mod planar;
 mod run;
@@ -7,6 +8,7 @@ mod storage;
 mod tensors;
 mod tiles;
 
+pub use advice::{StepAdvice, StepConfig, StepTrial, advise_step};
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
 
@@ -136,7 +138,7 @@ impl LangevinModel {
             provenance,
             floor: 0.0,
         };
-        model.floor = FLOOR * model.mean_eigenvalue();
+        model.floor = FLOOR * model.mean_diffusion().iter().sum::<f64>() / dim as f64;
         if model.floor.is_nan() || model.floor <= 0.0 {
             return Err(Error::input(
                 "the diffusion is not positive at the start states; repair the constant mobility or fit a \
@@ -146,8 +148,8 @@ impl LangevinModel {
         Ok(model)
     }
 
-    /// ⟨tr D⟩/D over the start states, in standardised coordinates.
-    fn mean_eigenvalue(&self) -> f64 {
+    /// ⟨D_ii⟩ over the start states, in standardised coordinates.
+    fn mean_diffusion(&self) -> Vec<f64> {
         let (dim, n) = (self.dim(), self.starts.nrows());
         let x: Vec<f64> = self.starts.t().iter().copied().collect();
         let mut m = vec![0.0; dim * dim * n];
@@ -155,9 +157,14 @@ impl LangevinModel {
         let scale = self.scale();
         let of = |i: usize| {
             let row = &m[(i * dim + i) * n..][..n];
-            row.iter().sum::<f64>() / (scale[i] * scale[i])
+            row.iter().sum::<f64>() / (n as f64 * scale[i] * scale[i])
         };
-        (0..dim).map(of).sum::<f64>() / (dim * n) as f64
+        (0..dim).map(of).collect()
+    }
+
+    /// min_i σ_i²/⟨D_ii⟩: the time in which the fastest coordinate forgets.
+    fn fastest_time(&self) -> f64 {
+        1.0 / self.mean_diffusion().into_iter().fold(0.0, f64::max)
     }
 
     /// The same score with the mobility `phi` everywhere: the constant closure.

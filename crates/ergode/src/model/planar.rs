@@ -69,40 +69,41 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
     fn score<T: Real>(&self, x: &[T]) -> [T; D] {
         let z = self.score.forward(x);
         if self.cells.all_inside(z) {
-            self.scores.values(z)
-        } else {
-            self.score_outside(z)
+            return self.scores.values(z);
         }
+        let mut c = z;
+        self.place(&mut c);
+        let mut score = self.scores.values(c);
+        self.pull(z, c, &mut score);
+        score
     }
 
-    /// The score where some lane is outside the support; the other lanes are not changed by that.
+    /// Points of the support in the lanes that are outside it; the others are not touched.
     #[cold]
     #[inline(never)]
-    fn score_outside<T: Real>(&self, z: [T; D]) -> [T; D] {
-        let zero = z[0].constant(0.0);
-        // z, then the point c of the support that stands for it.
-        let mut both = [zero; 4];
-        for i in 0..D {
-            both[i] = z[i];
-            both[D + i] = z[i];
-        }
-        T::each_lane(&mut both[..2 * D], |values| {
-            let (z, c) = values.split_at_mut(D);
+    fn place<T: Real>(&self, z: &mut [T; D]) {
+        T::each_lane(z, |z| {
             if !self.cells.contains(z) {
-                self.confinement.support().nearest(z, c);
+                let mut c = [0.0; D];
+                self.confinement.support().nearest(z, &mut c);
+                z.copy_from_slice(&c);
             }
         });
-        let mut moved = [zero; D];
-        moved.copy_from_slice(&both[D..2 * D]);
-        let mut score = self.scores.values(moved);
-        let mut all = [zero; 6];
-        all[..2 * D].copy_from_slice(&both[..2 * D]);
-        all[2 * D..3 * D].copy_from_slice(&score);
+    }
+
+    /// The scores at c made those at z, in the lanes where these differ.
+    #[cold]
+    #[inline(never)]
+    fn pull<T: Real>(&self, z: [T; D], c: [T; D], score: &mut [T; D]) {
+        let mut all = [z[0]; 6];
+        all[..D].copy_from_slice(&z);
+        all[D..2 * D].copy_from_slice(&c);
+        all[2 * D..3 * D].copy_from_slice(score);
+        let scale = &self.confinement.standardiser().scale;
         T::each_lane(&mut all[..3 * D], |values| {
             let (z, rest) = values.split_at_mut(D);
             let (c, score) = rest.split_at_mut(D);
             if z != c {
-                let scale = &self.confinement.standardiser().scale;
                 score
                     .iter_mut()
                     .zip(scale)
@@ -115,7 +116,6 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
             }
         });
         score.copy_from_slice(&all[2 * D..3 * D]);
-        score
     }
 
     /// The state in the box of the samples, and 1 along the coordinates that were not moved.
@@ -338,6 +338,9 @@ struct Cells<const D: usize> {
     most: [f64; D],
     stride: usize,
     inside: Vec<bool>,
+    /// Square of the radius around the mean of the samples within which every state is inside: most
+    /// states need no look at the cells.
+    core: f64,
 }
 
 impl<const D: usize> Cells<D> {
@@ -352,11 +355,27 @@ impl<const D: usize> Cells<D> {
         for (cell, kept) in kept.enumerate() {
             inside[(cell / second + 1) * stride + cell % second + 1] = kept;
         }
+        let low: [f64; D] = std::array::from_fn(|i| low[i] - width(i));
+        // The square of the distance of a cell from z = 0.
+        let distance = |cell: usize| -> f64 {
+            let along = |i: usize| {
+                let place = if i == 0 { cell / stride } else { cell % stride };
+                let near = low[i] + place as f64 * width(i);
+                near.max(-near - width(i)).max(0.0).powi(2)
+            };
+            (0..D).map(along).sum()
+        };
+        // On a line only the middle column is of cells.
+        let real = |cell: &usize| D == 2 || cell % stride == 1;
+        let outside = (0..inside.len()).filter(|cell| real(cell) && !inside[*cell]);
+        let core = outside.map(distance).fold(f64::INFINITY, f64::min);
         Some(Self {
-            low: std::array::from_fn(|i| low[i] - width(i)),
+            low,
             per_unit: std::array::from_fn(|i| 1.0 / width(i)),
             most: std::array::from_fn(|i| counts[i] as f64 + 1.0),
             stride,
+            // Less what rounding may do to the walls.
+            core: core * (1.0 - 1e-9),
             inside,
         })
     }
@@ -380,6 +399,13 @@ impl<const D: usize> Cells<D> {
 
     #[inline(always)]
     fn all_inside<T: Real>(&self, z: [T; D]) -> bool {
+        let mut rest = z[0].constant(self.core);
+        for i in 0..D {
+            rest = rest - z[i] * z[i];
+        }
+        if rest.smallest() > 0.0 {
+            return true;
+        }
         let mut places = self.places(z);
         let mut all = true;
         T::each_lane(&mut places, |places| all &= self.at(places));

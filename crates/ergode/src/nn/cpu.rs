@@ -1,6 +1,6 @@
 //! The engine on the processor.
 
-use std::sync::Mutex;
+use std::sync::{LazyLock, Mutex};
 
 use ndarray::{ArrayViewMut2, Axis};
 use pulp::Arch;
@@ -47,6 +47,13 @@ impl CpuEngine {
             single: true,
             ..Self::default()
         }
+    }
+
+    /// The one engine of all callers that share states out over the cores themselves; its work space is
+    /// kept between their calls.
+    pub(crate) fn shared_single_core() -> &'static Self {
+        static ENGINE: LazyLock<CpuEngine> = LazyLock::new(CpuEngine::single_core);
+        &ENGINE
     }
 
     /// Run `work` with something of `pool`, which goes back afterwards.

@@ -282,7 +282,7 @@ impl NeuralScore {
             tangents: &tangents,
         };
         // Callers share the states out over the cores.
-        let engine = CpuEngine::single_core();
+        let engine = CpuEngine::shared_single_core();
         let zeros = || (vec![0.0; z.len()], vec![0.0; along.len() * z.len()]);
         let ((mut y, mut dy), mut sum) = (zeros(), zeros());
         for (weight, mlp) in &self.networks {

@@ -79,18 +79,12 @@ pub(super) fn platen<S: Simd>(
                     combine(simd, &mut point, [start, column.as_slice()], |[y, b]| {
                         y + b * root * sign
                     });
-                    for j in 0..m {
-                        weigh(
-                            simd,
-                            dt,
-                            lanes,
-                            random,
-                            m,
-                            (r, j),
-                            others,
-                            sign,
-                            &mut weight,
-                        );
+                    for (j, weight) in weight.as_mut_slice().chunks_exact_mut(lanes).enumerate() {
+                        if others == (j == r) {
+                            weight.fill(0.0);
+                        } else {
+                            weigh(simd, dt, random, (r, j, m), sign, weight);
+                        }
                     }
                     stages.noise(point.as_slice(), weight.as_slice(), term.as_mut_slice());
                     add(simd, &mut next, term.as_slice());
@@ -101,26 +95,17 @@ pub(super) fn platen<S: Simd>(
     }
 }
 
-/// ¼ ΔW_j ± ¼ Δ^{-½} (ΔW_j ΔW_r + V_{rj}), with −Δ for V_{rj} where j = r; zero in the columns that the
-/// point does not contribute to.
+/// ¼ ΔW_j ± ¼ Δ^{-½} (ΔW_j ΔW_r + V_{rj}), with −Δ for V_{rj} where j = r.
 #[inline(always)]
-#[allow(clippy::too_many_arguments)]
 fn weigh<S: Simd>(
     simd: S,
     dt: f64,
-    lanes: usize,
     random: &[f64],
-    m: usize,
-    (r, j): (usize, usize),
-    others: bool,
+    (r, j, m): (usize, usize, usize),
     sign: f64,
-    weight: &mut AlignedBuffer,
+    weight: &mut [f64],
 ) {
-    let weight = &mut weight.as_mut_slice()[j * lanes..(j + 1) * lanes];
-    if others == (j == r) {
-        weight.fill(0.0);
-        return;
-    }
+    let lanes = weight.len();
     let row = |k: usize| S::as_simd_f64s(&random[k * lanes..(k + 1) * lanes]).0;
     let step = Lanes::splat(simd, dt);
     let root = Lanes::splat(simd, dt.sqrt());

@@ -112,7 +112,7 @@ impl NeuralMobility {
         let outputs = self.map.outputs() * columns;
         let (mut y, mut dy) = (vec![0.0; outputs], vec![0.0; directions * outputs]);
         // Callers share the states out over the cores.
-        CpuEngine::single_core().evaluate(&self.mlp, &batch, &mut y, &mut dy);
+        CpuEngine::shared_single_core().evaluate(&self.mlp, &batch, &mut y, &mut dy);
         (y, dy)
     }
 

@@ -1,0 +1,300 @@
+//! Simulations of models against exact answers, and the advice on their step.
+
+use ergode::{
+    Affine2d, Affine2dReference, BurnIn, ClosedFormConfig, Control, Dimensions, Ensemble,
+    LangevinModel, ModelRun, OrnsteinUhlenbeck, RecipeConfig, Scheme, Sde, SimulateConfig,
+    StepConfig, Stream, advise_step, fit_mobility_recipe, fit_potential_score, simulate_ensemble,
+};
+use ndarray::{Array2, ArrayView2};
+
+use crate::model::{
+    config, filled_box, names, neural_model, potential, provenance, quartic_model, simulate,
+    unscaled,
+};
+use crate::support::{Estimate, Z_BOUND, lagged, rows, sample};
+
+/// The exact Ornstein-Uhlenbeck model with mobility `m`.
+fn gaussian_model(
+    system: &OrnsteinUhlenbeck,
+    data: &Ensemble,
+    m: ArrayView2<f64>,
+) -> LangevinModel {
+    let s = system.covariance();
+    let det = s[[0, 0]] * s[[1, 1]] - s[[0, 1]] * s[[1, 0]];
+    let score = potential(
+        unscaled(data),
+        2,
+        &[
+            ("x^2", -0.5 * s[[1, 1]] / det),
+            ("x*y", s[[0, 1]] / det),
+            ("y^2", -0.5 * s[[0, 0]] / det),
+        ],
+    );
+    let starts = Array2::zeros((1, 2));
+    LangevinModel::new(names(2), score, m.to_owned(), starts, provenance(data)).unwrap()
+}
+
+/// The worst z-score of moments and of correlations at lag 0.5 (5 samples) of an exact process.
+fn gaussian_z(system: &OrnsteinUhlenbeck, run: &ModelRun) -> f64 {
+    let mut worst = 0f64;
+    for lag in [0, 5] {
+        let exact = system.correlation(0.1 * lag as f64);
+        for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let estimate = lagged(&run.simulation.ensemble, |x| x[i], |x| x[j], lag, 0);
+            worst = worst.max(estimate.z(exact[[i, j]]).abs());
+        }
+    }
+    worst
+}
+
+#[test]
+fn an_exact_gaussian_model_has_the_moments_and_correlations_of_the_process() {
+    let system = OrnsteinUhlenbeck::new(Default::default()).unwrap();
+    let data = filled_box(2, 6.0);
+    let m = system.mobility_matrix();
+    let model = gaussian_model(&system, &data, m);
+    let config = config(100.0, 0.02, 0.1, 128, Scheme::Platen);
+    let run = simulate(&model, &config);
+    let worst = gaussian_z(&system, &run);
+    assert!(worst < Z_BOUND, "z = {worst}");
+    assert_eq!((run.out_of_support, run.indefinite), (0.0, 0.0));
+    // The transposed mobility keeps the density and turns the currents round.
+    let turned = simulate(&model.with_constant_mobility(m.t()).unwrap(), &config);
+    let worst = gaussian_z(&system, &turned);
+    assert!(
+        worst > 3.0 * Z_BOUND,
+        "z = {worst} for the transposed mobility"
+    );
+}
+
+/// The equation of a model without ∇·M.
+struct NoDivergence<'a>(&'a LangevinModel);
+
+impl Dimensions for NoDivergence<'_> {
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+}
+
+impl Sde for NoDivergence<'_> {
+    fn advance(&self, _: Scheme, dt: f64, lanes: usize, state: &mut [f64], normals: &[f64]) {
+        let dim = self.dim();
+        let [mut drift, mut div] = [(); 2].map(|()| vec![0.0; dim * lanes]);
+        let mut sigma = vec![0.0; dim * dim * lanes];
+        for xi in normals.chunks_exact(dim * lanes) {
+            self.0.drift(state, &mut drift);
+            self.0.div_mobility(state, &mut div);
+            self.0.noise_amplitude(state, &mut sigma);
+            for s in 0..lanes {
+                for i in 0..dim {
+                    let noise = |j: usize| sigma[(i * dim + j) * lanes + s] * xi[j * lanes + s];
+                    let kick: f64 = (0..dim).map(noise).sum();
+                    let at = i * lanes + s;
+                    state[at] += (drift[at] - div[at]) * dt + kick * dt.sqrt();
+                }
+            }
+        }
+    }
+    fn evaluate(&self, _: &[f64], _: &[f64], _: &mut [f64], _: &mut [f64]) {
+        unreachable!("simulations advance tiles")
+    }
+}
+
+/// The worst z-score of ⟨x²⟩, ⟨y²⟩, ⟨xy⟩, ⟨x⟩, ⟨y⟩.
+fn quartic_z(ensemble: &Ensemble) -> f64 {
+    let weight = |x: f64| (-x * x / 2.0 - x.powi(4) / 8.0).exp();
+    let grid: Vec<f64> = (-6000..=6000).map(|k| k as f64 * 1e-3).collect();
+    let mass: f64 = grid.iter().map(|x| weight(*x)).sum();
+    let square = grid.iter().map(|x| x * x * weight(*x)).sum::<f64>() / mass;
+    let of = |f: &dyn Fn(&[f64]) -> f64| lagged(ensemble, f, |_| 1.0, 0, 0);
+    [
+        of(&|x| x[0] * x[0]).z(square),
+        of(&|x| x[1] * x[1]).z(1.0),
+        of(&|x| x[0] * x[1]).z(0.0),
+        of(&|x| x[0]).z(0.0),
+        of(&|x| x[1]).z(0.0),
+    ]
+    .iter()
+    .fold(0.0, |worst: f64, z| worst.max(z.abs()))
+}
+
+#[test]
+fn a_state_dependent_mobility_keeps_the_density() {
+    let data = filled_box(2, 5.0);
+    let model = quartic_model(&data);
+    let run = simulate(&model, &config(60.0, 0.01, 0.2, 256, Scheme::Platen));
+    let worst = quartic_z(&run.simulation.ensemble);
+    assert!(worst < Z_BOUND, "z = {worst}");
+    let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
+    let config = config(60.0, 0.01, 0.2, 256, Scheme::Euler);
+    let initial = ergode::Initial::Drawn(&draw);
+    let wrong =
+        simulate_ensemble(&NoDivergence(&model), &initial, &config, &Control::new()).unwrap();
+    let worst = quartic_z(&wrong.ensemble);
+    assert!(worst > 3.0 * Z_BOUND, "z = {worst} without the divergence");
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_threads() {
+    let disc = sample(&Affine2d::default(), 200.0, 0.1, 8, 1);
+    for model in [quartic_model(&disc), neural_model(&[24, 24])] {
+        for scheme in [Scheme::Euler, Scheme::Platen] {
+            let config = config(2.0, 0.01, 0.1, 43, scheme);
+            let on = |threads: usize| {
+                let pool = rayon_pool(threads);
+                let run = pool.install(|| simulate(&model, &config));
+                (
+                    run.simulation.ensemble.fingerprint(),
+                    run.out_of_support.to_bits(),
+                )
+            };
+            let one = on(1);
+            assert_eq!(one, on(2));
+            assert_eq!(one, on(5));
+        }
+    }
+}
+
+fn rayon_pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn models_with_the_same_seed_see_the_same_numbers() {
+    let data = filled_box(2, 5.0);
+    let model = quartic_model(&data);
+    let phi = ndarray::array![[0.9, 0.4], [-0.4, 0.9]];
+    let closure = model.with_constant_mobility(phi.view()).unwrap();
+    let config = SimulateConfig {
+        burn_in: 0.0,
+        ..config(5.0, 0.01, 0.05, 64, Scheme::Euler)
+    };
+    let (a, b) = (simulate(&model, &config), simulate(&closure, &config));
+    let both = |k: usize, row: usize| {
+        let of = |run: &ModelRun| rows(&run.simulation.ensemble, k).row(row).to_vec();
+        (of(&a), of(&b))
+    };
+    // The same start, and increments that are strongly correlated.
+    let product: Vec<f64> = (0..64)
+        .map(|k| {
+            let (start, other) = both(k, 0);
+            assert_eq!(start, other);
+            let (next, next_other) = both(k, 1);
+            (next[0] - start[0]) * (next_other[0] - other[0])
+        })
+        .collect();
+    let correlated = Estimate::new(&product);
+    assert!(correlated.z(0.0) > Z_BOUND, "{correlated:?}");
+}
+
+/// The exact model of dx = −x dt + √2 dW, started at rest.
+fn relaxing_model() -> LangevinModel {
+    let data = filled_box(1, 7.0);
+    let score = potential(unscaled(&data), 2, &[("x^2", -0.5)]);
+    let starts = Array2::from_shape_fn((7, 1), |(k, _)| 0.5 * (k as f64 - 3.0));
+    LangevinModel::new(names(1), score, Array2::eye(1), starts, provenance(&data)).unwrap()
+}
+
+#[test]
+fn the_weak_error_of_a_step_is_that_of_the_scheme() {
+    let model = relaxing_model();
+    let advice = advise_step(&model, &StepConfig::default(), &Control::new()).unwrap();
+    // Euler's stationary variance is 1/(1 − Δ/2); extrapolated from Δ and Δ/2 its error is twice the
+    // difference of the two.
+    let variance = |dt: f64| 1.0 / (1.0 - dt / 2.0);
+    let expected = |dt: f64| 2.0 * (variance(dt) - variance(dt / 2.0));
+    for trial in &advice.trials {
+        let z = (trial.weak_error - expected(trial.dt)) / trial.standard_error;
+        assert!(z.abs() < Z_BOUND, "z = {z} at dt = {}", trial.dt);
+        // Without the coupling of the two runs the step could not be told from the noise.
+        assert!(trial.standard_error < 0.02, "{trial:?}");
+        let twin = (trial.weak_error - 0.5 * expected(trial.dt)) / trial.standard_error;
+        assert!(
+            trial.dt < 0.05 || twin.abs() > Z_BOUND,
+            "z = {twin} without extrapolation"
+        );
+    }
+    assert!(
+        advice.recommended == 0.01 || advice.recommended == 0.005,
+        "{advice:?}"
+    );
+    assert_eq!(advice.largest_stable, 0.2, "{advice:?}");
+    let platen = StepConfig {
+        scheme: Scheme::Platen,
+        ..StepConfig::default()
+    };
+    let second = advise_step(&model, &platen, &Control::new()).unwrap();
+    assert!(
+        second.recommended >= 10.0 * advice.recommended,
+        "{second:?}"
+    );
+}
+
+#[test]
+fn an_advice_that_cannot_be_had_says_so() {
+    let config = StepConfig {
+        tolerance: 1e-9,
+        trajectories: 8,
+        ..StepConfig::default()
+    };
+    let stopped = Control::new();
+    stopped.stop();
+    let error = advise_step(&relaxing_model(), &config, &stopped).unwrap_err();
+    assert!(error.is_interrupted());
+    let config = StepConfig {
+        tolerance: 0.0,
+        ..config
+    };
+    let error = advise_step(&relaxing_model(), &config, &Control::new()).unwrap_err();
+    assert!(
+        error.to_string().contains("tolerance must be positive"),
+        "{error}"
+    );
+}
+
+/// Learned from data: correlations against those of the true process, which the grid and its semigroup
+/// know without noise.
+#[test]
+fn a_learned_model_has_the_correlations_of_the_affine_system() {
+    let (system, control) = (Affine2d::default(), Control::new());
+    let data = sample(&system, 1500.0, 0.1, 36, 5);
+    let data = data.burn_in(BurnIn::Time(10.0)).unwrap();
+    let score = fit_potential_score(&data, &ClosedFormConfig::default(), &control).unwrap();
+    let recipe = RecipeConfig {
+        degrees: Some((2, 2)),
+        ..RecipeConfig::default()
+    };
+    let mobility = fit_mobility_recipe(&data, &recipe, &control)
+        .unwrap()
+        .fit
+        .mobility;
+    let starts = rows(&data, 0).to_owned();
+    let names = data.names().to_vec();
+    let model = LangevinModel::new(names, score, mobility, starts, provenance(&data)).unwrap();
+    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let semigroup = reference.grid().semigroup(&system, 12).unwrap();
+    // Short against the data, so that the error of the fit does not count.
+    let config = config(25.0, 0.01, 0.1, 128, Scheme::Platen);
+    let worst = |ensemble: &Ensemble| {
+        let mut worst = 0f64;
+        for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let exact = semigroup.correlation(|x| x[i], |x| x[j], &[0.0, 0.5]);
+            for (lag, exact) in [0, 5].into_iter().zip(exact) {
+                worst = worst.max(lagged(ensemble, |x| x[i], |x| x[j], lag, 0).z(exact).abs());
+            }
+        }
+        worst
+    };
+    let run = simulate(&model, &config);
+    let z = worst(&run.simulation.ensemble);
+    assert!(z < Z_BOUND, "z = {z}");
+    assert!(run.out_of_support < 1e-3, "{}", run.out_of_support);
+    let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
+    let initial = ergode::Initial::Drawn(&draw);
+    let wrong = simulate_ensemble(&NoDivergence(&model), &initial, &config, &control).unwrap();
+    let z = worst(&wrong.ensemble);
+    assert!(z > 2.0 * Z_BOUND, "z = {z} without the divergence");
+}
