@@ -2,7 +2,10 @@
 
 use std::time::Instant;
 
-use ergode::{Failure, LangevinModel, Scheme, SimulateConfig, simulate_model, write_ensemble};
+use ergode::{
+    Failure, LangevinModel, Scheme, SimulateConfig, StepConfig, advise_step, simulate_model,
+    write_ensemble,
+};
 use serde_json::json;
 
 use crate::args::Simulate;
@@ -15,10 +18,16 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
     let dt = match arguments.dt {
         Some(dt) => dt,
         None => {
-            let advice_dt = 0.005;
+            let steps = StepConfig {
+                seed: arguments.seed,
+                ..StepConfig::default()
+            };
+            let advice = watched("choosing a step", |control| {
+                advise_step(&model, &steps, control)
+            })?;
             match arguments.save_every {
-                Some(every) => every / (every / advice_dt).ceil(),
-                None => advice_dt,
+                Some(every) => every / (every / advice.recommended).ceil(),
+                None => advice.recommended,
             }
         }
     };

@@ -10,7 +10,7 @@ use crate::check::{Finding, Severity, decorrelation_times};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::model::{LangevinModel, ModelRun, simulate_model};
+use crate::model::{LangevinModel, ModelRun, StepConfig, advise_step, simulate_model};
 use crate::observable::Monomials;
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::validate::{
@@ -35,6 +35,9 @@ pub struct Runs {
     pub response: Option<ResponseCheck>,
 }
 
+/// Weak error of the step, small beside the sampling error of most records.
+const STEP_ERROR: f64 = 0.003;
+
 /// Fraction of samples outside the support from which there is a warning, and a failure.
 const OUTSIDE: (f64, f64) = (0.01, 0.1);
 
@@ -55,7 +58,14 @@ pub fn validate_model(
     })?;
     let advised = match config.simulate.dt {
         Some(dt) => dt,
-        None => 0.005,
+        None => {
+            let steps = StepConfig {
+                tolerance: STEP_ERROR,
+                seed: config.seed,
+                ..StepConfig::default()
+            };
+            advise_step(model, &steps, control)?.recommended
+        }
     };
     // A whole number of steps between samples.
     let dt = interval / (interval / advised).ceil();
