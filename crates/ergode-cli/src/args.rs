@@ -94,9 +94,20 @@ pub(crate) struct Fit {
     /// The one seed of all random numbers.
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Where networks are trained.
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: DeviceName,
     /// Change a value of the configuration, its key dotted. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceName {
+    /// The processor.
+    Cpu,
+    /// A graphics card; not in this version.
+    Cuda,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -8,11 +8,16 @@ use ergode::{
     fit_langevin, read_ensemble,
 };
 
-use crate::args::{Fit, RecipeName};
+use crate::args::{DeviceName, Fit, RecipeName};
 use crate::output::{Failed, report, shown};
 use crate::progress::{begin, watched};
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
+    if arguments.device == DeviceName::Cuda {
+        return Err(Failed::input(
+            "this version trains networks on the processor only; leave --device out",
+        ));
+    }
     let config = config(arguments)?;
     let options = ReadOptions { dt: arguments.dt };
     let ensemble = read_ensemble(&arguments.data, &options)?;

@@ -165,7 +165,18 @@ fn an_interrupt_leaves_no_file() {
 #[test]
 fn every_command_has_help_with_an_example_and_shells_have_completions() {
     let folder = tempfile::tempdir().unwrap();
-    for command in ["demo", "check", "generate", "convert", "completions"] {
+    for command in [
+        "demo",
+        "check",
+        "fit",
+        "simulate",
+        "eval",
+        "validate",
+        "report",
+        "generate",
+        "convert",
+        "completions",
+    ] {
         let output = ergode(folder.path(), &[command, "--help"]);
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(
@@ -182,12 +193,168 @@ fn every_command_has_help_with_an_example_and_shells_have_completions() {
 #[test]
 fn the_demo_says_where_its_report_is() {
     let folder = tempfile::tempdir().unwrap();
-    let output = ergode(folder.path(), &["demo", "double-well", "--json"]);
+    let output = ergode(folder.path(), &["demo", "ou", "--json"]);
     let result = json(&output);
     let report = folder.path().join(result["report"].as_str().unwrap());
     let page = std::fs::read_to_string(report).unwrap();
     assert!(page.contains("</svg>") && !page.contains("NaN"));
-    assert!(result["worst_z"].as_f64().unwrap() < 5.0);
+    assert_eq!(result["validation"]["verdict"], "pass", "{result}");
+    assert!(result["truth"]["D_rel_l2"].as_f64().unwrap() < 0.05);
+}
+
+/// Data, fit, and every use of a fit.
+#[test]
+fn a_fit_is_simulated_evaluated_validated_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let make = |name: &str, seed: &str| {
+        let system = [
+            "generate",
+            "ou",
+            "-o",
+            name,
+            "--time",
+            "200",
+            "--save-every",
+            "0.1",
+        ];
+        let rest = ["--trajectories", "16", "--seed", seed];
+        assert!(
+            ergode(at, &[&system[..], &rest[..]].concat())
+                .status
+                .success()
+        );
+    };
+    make("data.npz", "1");
+    make("other.npz", "2");
+    let fit = json(&ergode(
+        at,
+        &["fit", "data.npz", "-o", "run", "--json", "--seed", "4"],
+    ));
+    assert_eq!(fit["seed"], 4);
+    assert_eq!(fit["recipe"], "semigroup");
+    for key in [
+        "correlation_rmse",
+        "noise_floor",
+        "rmse_over_floor",
+        "density_l1",
+        "out_of_support",
+    ] {
+        assert!(fit["validation"][key].is_number(), "{key}");
+    }
+    for file in [
+        "config.toml",
+        "model.safetensors",
+        "model.json",
+        "results.json",
+        "report.html",
+        "log.jsonl",
+    ] {
+        assert!(at.join("run").join(file).exists(), "{file}");
+    }
+    let simulate = [
+        "simulate",
+        "run",
+        "-o",
+        "new.npz",
+        "--time",
+        "50",
+        "--save-every",
+        "0.1",
+    ];
+    let new = json(&ergode(
+        at,
+        &[&simulate[..], &["--trajectories", "3", "--json"]].concat(),
+    ));
+    assert_eq!(new["samples_per_trajectory"], 501);
+    let points = [
+        "eval",
+        "run",
+        "--points",
+        "new.npz",
+        "-o",
+        "fields.npz",
+        "--json",
+    ];
+    assert_eq!(json(&ergode(at, &points))["states"], 3 * 501);
+    let against = ["validate", "run", "--against", "other.npz", "--json"];
+    assert_eq!(json(&ergode(at, &against))["validation"]["verdict"], "pass");
+    let kept = json(&ergode(at, &["validate", "run", "--json"]));
+    assert_eq!(kept["validation"], fit["validation"]);
+    let drawn = json(&ergode(
+        at,
+        &["report", "run", "--figures", "figures", "--json"],
+    ));
+    let figures = drawn["figures"].as_array().unwrap();
+    assert_eq!(entries(&at.join("figures")), figures.len());
+    let before = std::fs::read(at.join("run/report.html")).unwrap();
+    assert!(ergode(at, &["report", "run"]).status.success());
+    assert!(before == std::fs::read(at.join("run/report.html")).unwrap());
+    let cases: [(&[&str], &str); 5] = [
+        (
+            &["fit", "data.npz", "-o", "run2", "--set", "sed=1"],
+            "there is no `sed`",
+        ),
+        (
+            &["fit", "data.npz", "-o", "run2", "-c", "run/model.json"],
+            "model.json",
+        ),
+        (
+            &["eval", "run", "--points", "new.npz", "-o", "fields.csv"],
+            ".npz",
+        ),
+        (
+            &["simulate", "absent", "-o", "a.npz", "--time", "1"],
+            "absent",
+        ),
+        (&["validate", "absent"], "finished `ergode fit`"),
+    ];
+    for (arguments, expected) in cases {
+        let (code, message) = failure(at, arguments);
+        assert_eq!(code, 2, "{arguments:?}: {message}");
+        assert!(message.contains(expected), "{arguments:?}: {message}");
+    }
+}
+
+/// Killed without warning in the middle, and given again: the same result as without.
+#[test]
+fn a_killed_fit_resumes_to_the_same_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let make = ["generate", "affine2d", "-o", "data.npz", "--time", "100"];
+    assert!(ergode(at, &make).status.success());
+    let run = |name: &str| json(&ergode(at, &["fit", "data.npz", "-o", name, "--json"]));
+    let timeless = |mut result: Value| {
+        result["wall_s"] = Value::Null;
+        result["report"] = Value::Null;
+        result
+    };
+    let expected = timeless(run("whole"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ergode"))
+        .args(["fit", "data.npz", "-o", "broken"])
+        .current_dir(at)
+        .stderr(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Kill it once the model is learned and the validation has begun.
+    let log = at.join("broken/log.jsonl");
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(100));
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        if text.contains("validation") {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(
+        !at.join("broken/results.json").exists(),
+        "it was not finished"
+    );
+    assert_eq!(timeless(run("broken")), expected);
+    let text = std::fs::read_to_string(&log).unwrap();
+    assert!(text.contains(r#""kept":true"#), "{text}");
 }
 
 #[test]

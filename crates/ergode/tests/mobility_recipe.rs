@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, Mobility, MobilityConfig, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
-    SemigroupConfig, Standardiser, TensorBasis, TrainConfig, accumulate_polynomials, doubling_lags,
-    fit_mobility, fit_mobility_recipe, fit_paper_mobility, refine_positive,
+    Affine2d, Affine2dReference, BurnIn, Control, DoubleWell, Mobility, MobilityConfig,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe,
+    RecipeConfig, Semigroup, SemigroupConfig, Standardiser, TensorBasis, TrainConfig,
+    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_recipe, fit_paper_mobility,
+    refine_positive,
 };
 
 use ndarray::array;
@@ -50,6 +51,21 @@ fn the_affine_mobility_is_found_without_being_told_anything() {
         }
         assert_eq!(found.fit.warnings, Vec::<String>::new());
     }
+}
+
+/// A slow process beside fast ones: hops over a barrier take many times as long as the motion in a well,
+/// and lags are as long as the hops. D is not a polynomial, and is found to a few percent.
+#[test]
+fn a_double_well_is_not_taken_for_a_slow_process() {
+    let system = DoubleWell::default();
+    let data = sample(&system, 1000.0, 0.01, 64, 5);
+    let found = fit_mobility_recipe(&data, &RecipeConfig::default(), &Control::new()).unwrap();
+    let (d, _) = mobility_errors(&data, &found.fit.mobility, &system);
+    println!(
+        "double well: D {d:.4}, chi2 {:.2}, lags {:?}, rungs {:?}",
+        found.fit.chi2_per_equation, found.lags, found.fit.rungs
+    );
+    assert!(d < 0.06, "{d}");
 }
 
 /// A short record and a D of degree 4: the free fit is indefinite somewhere, the refined one nowhere,

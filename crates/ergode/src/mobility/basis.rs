@@ -205,6 +205,16 @@ impl TensorBasis {
         (0..self.len()).filter(constant).collect()
     }
 
+    /// The fields that are 1 in one diagonal entry and zero elsewhere.
+    pub(super) fn diagonal_constants(&self) -> Vec<usize> {
+        let diagonal = |k: &usize| {
+            let field = &self.fields[*k];
+            let entry = field.symmetric_monomial().map(|(i, j, _)| i == j);
+            field.is_constant() && entry == Some(true)
+        };
+        (0..self.len()).filter(diagonal).collect()
+    }
+
     /// σ_i σ_j, which turns the entry (i, j) of a mobility in z into that in x.
     pub(super) fn unit(&self, i: usize, j: usize) -> f64 {
         self.standardiser.scale[i] * self.standardiser.scale[j]

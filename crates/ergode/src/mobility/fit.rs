@@ -112,8 +112,8 @@ impl<'a> Solver<'a> {
     /// are then those of its residuals.
     pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
         let basis = self.equations.basis();
-        let zero = Array1::zeros(basis.len());
-        let (phi, _) = self.minimise(self.equations, zero, &basis.constants(), 0.0)?;
+        let rough = self.isotropic()?;
+        let (phi, _) = self.minimise(self.equations, rough, &basis.constants(), 0.0)?;
         self.size = linalg::bilinear(phi.view(), self.metric.view(), phi.view());
         if self.size <= 0.0 {
             self.size = 1.0;
@@ -125,6 +125,44 @@ impl<'a> Solver<'a> {
         let (first, _) = self.minimise(self.equations, start, &self.every(), ridge)?;
         self.update_weights(first.view())?;
         Ok(first)
+    }
+
+    /// The best constant D that is the same along every standardised coordinate, to a factor of two.
+    ///
+    /// Predictions that decay in time say little about a rate that is far off, so that a search which
+    /// starts at zero may end in a wrong minimum.
+    fn isotropic(&self) -> Result<Array1<f64>> {
+        /// Powers of two between the first trials, and the largest.
+        const COARSE: i32 = 4;
+        const LARGEST: i32 = 24;
+        let diagonal = self.equations.basis().diagonal_constants();
+        let trial = |power: i32| -> Result<(f64, Array1<f64>)> {
+            let mut coefficients = Array1::zeros(self.target.len());
+            diagonal
+                .iter()
+                .for_each(|&k| coefficients[k] = f64::from(power).exp2());
+            let value = self.objective(self.equations, coefficients.view(), 0.0)?;
+            Ok((
+                if value.is_nan() { f64::INFINITY } else { value },
+                coefficients,
+            ))
+        };
+        let mut best = (f64::INFINITY, Array1::zeros(self.target.len()));
+        let mut at = 0;
+        let coarse = (-LARGEST..=LARGEST).step_by(COARSE as usize);
+        for (power, outcome) in coarse.map(|power| (power, trial(power))) {
+            let outcome = outcome?;
+            if outcome.0 < best.0 {
+                (best, at) = (outcome, power);
+            }
+        }
+        for power in at - COARSE + 1..at + COARSE {
+            let outcome = trial(power)?;
+            if outcome.0 < best.0 {
+                best = outcome;
+            }
+        }
+        Ok(best.1)
     }
 
     /// All coefficients.

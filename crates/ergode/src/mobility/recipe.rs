@@ -1,6 +1,7 @@
 //! Named choices of equations, spaces and lags, for a user who says nothing.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,8 @@ pub struct RecipeFit {
     pub reason: String,
     /// The lags of the equations.
     pub lags: Vec<f64>,
+    /// Seconds that the lagged statistics took.
+    pub statistics_seconds: f64,
     /// The mobility.
     pub fit: MobilityFit,
 }
@@ -134,7 +137,9 @@ pub fn fit_mobility_recipe(
     ));
     let plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
     let standardiser = Standardiser::from_ensemble(ensemble)?;
+    let clock = Instant::now();
     let sums = accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control)?;
+    let statistics_seconds = clock.elapsed().as_secs_f64();
     let sums = Arc::new(sums);
     let equations = |d: usize, r: usize| plan.equations(&sums, d, r);
     let fit = match config.degrees {
@@ -153,6 +158,7 @@ pub fn fit_mobility_recipe(
         recipe,
         reason,
         lags: plan.statistics.lags,
+        statistics_seconds,
         fit,
     })
 }

@@ -1,6 +1,7 @@
 //! Score and mobility of a ring of equal sites.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
@@ -149,6 +150,7 @@ pub(super) fn ring_mobility(
         lags: (0..=ring.lags).map(|k| k as f64 * interval).collect(),
         ..LatticeConfig::default()
     };
+    let clock = Instant::now();
     let (score, basis, fitting);
     let sums = if spin {
         statistics.test_degree = 1;
@@ -175,6 +177,7 @@ pub(super) fn ring_mobility(
         let families = neighbourhood_families(components)?;
         accumulate_lattice(training, &site, &families, &statistics, control)?
     };
+    let statistics_seconds = clock.elapsed().as_secs_f64();
     let fitted = score.accumulate(training, &site, &statistics.statistics, control)?;
     let time = TimeForm::Integral(IntegralRule::Simpson);
     let coefficients = ScoreCoefficients::Fitted(fitted);
@@ -192,6 +195,6 @@ pub(super) fn ring_mobility(
         recipe: Recipe::Weak,
         reason: "a ring of sites has local statistics, which the weak form takes".into(),
         fit: Some(fit),
-        sections: Vec::new(),
+        statistics_seconds,
     })
 }

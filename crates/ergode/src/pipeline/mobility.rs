@@ -15,7 +15,6 @@ use crate::mobility::{
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
-use crate::report::Section;
 use crate::score::{CoordinatesAndScore, Score};
 
 /// A mobility with its report.
@@ -26,7 +25,8 @@ pub(super) struct MobilityFound {
     pub(super) reason: String,
     /// The fit in full, where it is one in a linear span.
     pub(super) fit: Option<MobilityFit>,
-    pub(super) sections: Vec<Section>,
+    /// Seconds that lagged statistics took, where they were collected apart.
+    pub(super) statistics_seconds: f64,
 }
 
 /// With more coordinates than these, a mobility that varies has more coefficients than data fix.
@@ -73,7 +73,7 @@ fn by_recipe(
         results,
         recipe: found.recipe,
         reason: found.reason,
-        sections: Vec::new(),
+        statistics_seconds: found.statistics_seconds,
         fit: Some(fit),
     })
 }
@@ -157,7 +157,7 @@ fn constant(
             training.dim()
         ),
         fit: None,
-        sections: Vec::new(),
+        statistics_seconds: 0.0,
     })
 }
 
@@ -190,7 +190,7 @@ pub(super) fn by_network(
         recipe: Recipe::Paper,
         reason: "asked for".into(),
         fit: None,
-        sections: Vec::new(),
+        statistics_seconds: 0.0,
     };
     Ok((found.stationary.into(), mobility))
 }

@@ -277,6 +277,11 @@ impl Task<'_> {
         model.save(folder.path())?;
         constant.save(&folder.path().join("constant"))?;
         lap("model");
+        let lagged = mobility.statistics_seconds;
+        if let Some(spent) = seconds.get_mut("mobility") {
+            *spent -= lagged;
+        }
+        seconds.insert("lagged".to_owned(), lagged);
         Ok(ModelStage {
             score: ScoreResults {
                 kind: found.kind,

@@ -1,0 +1,173 @@
+//! From data to a verdict in one call.
+
+use std::path::Path;
+
+use ergode::{
+    Affine2d, Affine2dReference, Control, Ensemble, FitConfig, Fitted, LangevinModel,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, Trajectory, Values,
+    Verdict, fit_langevin,
+};
+use ndarray::Axis;
+
+use crate::support::sample;
+
+fn fit(data: &Ensemble, config: &FitConfig, folder: &Path) -> ergode::Result<Fitted> {
+    let folder = RunFolder::open(folder)?;
+    fit_langevin(data, config, &folder, None, &|_| {}, &Control::new())
+}
+
+/// The results without the times that they took.
+fn timeless(results: &Results) -> Results {
+    Results {
+        wall_s: Default::default(),
+        ..results.clone()
+    }
+}
+
+fn rotating() -> OrnsteinUhlenbeck {
+    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: vec![vec![1.0, 0.8], vec![-0.8, 1.0]],
+        diffusion: vec![vec![1.0, 0.0], vec![0.0, 1.0]],
+        mean: vec![0.0, 0.0],
+    })
+    .unwrap()
+}
+
+/// Stopped when it begins to simulate, and again while it writes: the third call gives what one call
+/// without interruption gives, bit for bit, and does not learn anew.
+#[test]
+fn a_stopped_fit_goes_on_to_the_same_result() {
+    let data = sample(&rotating(), 100.0, 0.1, 16, 3);
+    let config = FitConfig::default();
+    let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let expected = fit(&data, &config, whole.path()).unwrap();
+    for stop in ["learning the mobility", "simulating and validating"] {
+        let control = Control::new();
+        let tell = |what: &str| {
+            if what == stop {
+                control.stop();
+            }
+        };
+        let folder = RunFolder::open(broken.path()).unwrap();
+        let stopped = fit_langevin(&data, &config, &folder, None, &tell, &control);
+        assert!(stopped.unwrap_err().is_interrupted());
+        assert!(!broken.path().join("results.json").exists());
+    }
+    let told = std::sync::Mutex::new(Vec::new());
+    let tell = |what: &str| told.lock().unwrap().push(what.to_owned());
+    let folder = RunFolder::open(broken.path()).unwrap();
+    let found = fit_langevin(&data, &config, &folder, None, &tell, &Control::new()).unwrap();
+    assert!(!told.lock().unwrap().iter().any(|what| what.starts_with("learning")));
+    assert_eq!(timeless(&found.results), timeless(&expected.results));
+    assert_eq!(found.validation, expected.validation);
+    for file in ["model.safetensors", "model.json", "config.toml", "constant/model.safetensors"] {
+        let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
+        assert!(read(whole.path()) == read(broken.path()), "{file}");
+    }
+    // Another seed is another fit.
+    let other = FitConfig { seed: 1, ..config };
+    let other = fit(&data, &other, broken.path()).unwrap();
+    assert_ne!(timeless(&other.results), timeless(&expected.results));
+}
+
+/// The model of a run is in its folder, complete; a folder that another run writes to is refused.
+#[test]
+fn a_run_is_a_folder() {
+    let data = sample(&rotating(), 100.0, 0.1, 16, 4);
+    let folder = tempfile::tempdir().unwrap();
+    let fitted = fit(&data, &FitConfig::default(), folder.path()).unwrap();
+    assert_eq!(fitted.results.validation.verdict, Verdict::Pass);
+    let model = LangevinModel::load(folder.path()).unwrap();
+    let (x, mut a, mut b) = ([0.3, -0.2], [0.0; 2], [0.0; 2]);
+    fitted.model.drift(&x, &mut a);
+    model.drift(&x, &mut b);
+    assert_eq!(a, b);
+    let text = std::fs::read_to_string(folder.path().join("config.toml")).unwrap();
+    assert_eq!(FitConfig::from_toml(&text).unwrap(), FitConfig::default());
+    let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(html.contains("data that were held out to within their sampling error"));
+    let held = RunFolder::open(folder.path()).unwrap();
+    let message = RunFolder::open(folder.path()).unwrap_err().to_string();
+    assert!(message.contains("another run is writing"), "{message}");
+    drop(held);
+    // A damaged model is learned anew.
+    std::fs::write(folder.path().join("model.safetensors"), b"short").unwrap();
+    let again = fit(&data, &FitConfig::default(), folder.path()).unwrap();
+    assert_eq!(timeless(&again.results), timeless(&fitted.results));
+}
+
+/// One coordinate of a rotating pair is not Markov, and forty decorrelation times are too few: the
+/// verdict says so, whatever the model reproduces.
+#[test]
+fn data_that_no_model_can_be_trusted_on_do_not_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: vec![vec![0.0, -1.0], vec![1.0, 0.6]],
+        diffusion: vec![vec![0.01, 0.0], vec![0.0, 0.6]],
+        mean: vec![0.0, 0.0],
+    })
+    .unwrap();
+    let both = sample(&slow, 500.0, 0.1, 16, 5);
+    let first = both.trajectories().iter().map(|trajectory| {
+        let Values::F64(values) = trajectory.values() else {
+            unreachable!("simulations are in double precision")
+        };
+        let column = values.slice_axis(Axis(1), (0..1).into()).to_owned();
+        Trajectory::new(column, trajectory.times().clone())
+    });
+    let hidden = Ensemble::new(first.collect()).unwrap();
+    let fitted = fit(&hidden, &FitConfig::default(), &folder.path().join("hidden")).unwrap();
+    let validation = &fitted.results.validation;
+    println!("hidden: {:?} {:#?}", validation.verdict, validation.reasons);
+    assert_ne!(validation.verdict, Verdict::Pass);
+
+    let short = sample(&rotating(), 40.0, 0.1, 2, 6);
+    let fitted = fit(&short, &FitConfig::default(), &folder.path().join("short")).unwrap();
+    let validation = &fitted.results.validation;
+    println!("short: {:?} {:#?}", validation.verdict, validation.reasons);
+    assert_ne!(validation.verdict, Verdict::Pass);
+}
+
+/// The weak recipe on a tenth of the paper's data: correlations inside and outside the fit and densities
+/// at the noise floor, the constant closure far from it; the truth is measured where it is known.
+#[test]
+fn affine_data_are_learned_to_their_noise_floor() {
+    let data = sample(&Affine2d::default(), 600.0, 0.05, 36, 7);
+    let reference = Affine2dReference::solve(Affine2d::default(), 200).unwrap();
+    let mut config = FitConfig::default();
+    config.mobility.recipe = Recipe::Weak;
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::open(folder.path()).unwrap();
+    let exact = Some(&reference as _);
+    let fitted = fit_langevin(&data, &config, &run, exact, &|_| {}, &Control::new()).unwrap();
+    let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
+    println!("{validation:#?} {truth:?} {:?}", fitted.results.wall_s);
+    assert_eq!(validation.verdict, Verdict::Pass);
+    assert!(validation.rmse_over_floor < 1.15);
+    assert!(validation.other_over_floor < 1.3);
+    assert!(validation.density_l1 < 1.3 * validation.density_l1_floor);
+    assert!(validation.constant_rmse.unwrap() > 1.5 * validation.noise_floor);
+    assert!(truth.diffusion_rel_l2 < 0.03 && truth.current_rel_l2.unwrap() < 0.06);
+    assert!(truth.score_rel_l2 < 0.06);
+}
+
+#[test]
+fn a_configuration_is_changed_by_dotted_keys() {
+    let config = FitConfig::default();
+    let changed = |text: &str| config.with_changes(&[text.to_owned()]);
+    assert_eq!(changed("mobility.recipe=weak").unwrap().mobility.recipe, Recipe::Weak);
+    assert_eq!(changed("mobility.degrees=[2,2]").unwrap().mobility.degrees, Some((2, 2)));
+    assert_eq!(changed("held_out=0.5").unwrap().held_out, 0.5);
+    for (wrong, part) in [
+        ("mobility.recipe", "key=value"),
+        ("mobility.recipy=weak", "there is no `recipy`; there is"),
+        ("mobility.recipe=best", "best"),
+        ("held_out.x=1", "has no parts"),
+        ("seed=-1", "seed=-1"),
+    ] {
+        let error = changed(wrong).unwrap_err();
+        assert!(error.is_bad_input() && error.to_string().contains(part), "{error}");
+    }
+    let unknown = FitConfig::from_toml("sed = 3").unwrap_err().to_string();
+    assert!(unknown.contains("sed"), "{unknown}");
+}
