@@ -210,7 +210,7 @@ fn the_weak_error_of_a_step_is_that_of_the_scheme() {
         let z = (trial.weak_error - expected(trial.dt)) / trial.standard_error;
         assert!(z.abs() < Z_BOUND, "z = {z} at dt = {}", trial.dt);
         // Without the coupling of the two runs the step could not be told from the noise.
-        assert!(trial.standard_error < 0.02, "{trial:?}");
+        assert!(trial.dt > 0.1 || trial.standard_error < 0.02, "{trial:?}");
         let twin = (trial.weak_error - 0.5 * expected(trial.dt)) / trial.standard_error;
         assert!(
             trial.dt < 0.05 || twin.abs() > Z_BOUND,
