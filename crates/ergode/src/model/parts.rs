@@ -13,16 +13,16 @@ use crate::score::{ClosedFormScore, Confinement, NeuralScore, Score};
 #[serde(rename_all = "kebab-case")]
 pub enum StoredScore {
     /// In a span of vector fields.
-    ClosedForm(ClosedFormScore),
+    ClosedForm(Box<ClosedFormScore>),
     /// By a network.
-    Neural(NeuralScore),
+    Neural(Box<NeuralScore>),
 }
 
 impl StoredScore {
     pub(crate) fn as_score(&self) -> &dyn Score {
         match self {
-            Self::ClosedForm(score) => score,
-            Self::Neural(score) => score,
+            Self::ClosedForm(score) => &**score,
+            Self::Neural(score) => &**score,
         }
     }
 
@@ -36,13 +36,13 @@ impl StoredScore {
 
 impl From<ClosedFormScore> for StoredScore {
     fn from(score: ClosedFormScore) -> Self {
-        Self::ClosedForm(score)
+        Self::ClosedForm(Box::new(score))
     }
 }
 
 impl From<NeuralScore> for StoredScore {
     fn from(score: NeuralScore) -> Self {
-        Self::Neural(score)
+        Self::Neural(Box::new(score))
     }
 }
 

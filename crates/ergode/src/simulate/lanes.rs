@@ -33,7 +33,7 @@ pub trait Real:
     fn within(self, low: f64, high: f64) -> Self;
     /// The smallest value of all lanes.
     fn smallest(self) -> f64;
-    /// Lets `change` change the values of one lane after the other, at most [`MOST_VALUES`] of them: for
+    /// Lets `change` change the values of one lane after the other, at most eight of them: for
     /// what has no formula, such as looking up a table.
     fn each_lane(values: &mut [Self], change: impl FnMut(&mut [f64]));
 }
