@@ -120,10 +120,11 @@ pub use pipeline::{
     validate_model,
 };
 pub use report::{
-    Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, LabelledMatrix,
-    Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart, Series,
-    SeriesStyle, Table, check_section, entropy_section, response_section, spectrum_section,
-    validation_sections, write_figures,
+    Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
+    LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart,
+    Series, SeriesStyle, Table, check_section, entropy_section, equation_section, field_section,
+    fit_section, hovmoeller_figure, response_section, score_section, spectrum_section,
+    spin_section, structure_section, validation_sections, write_figures,
 };
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::pages;
 use crate::process;
 use crate::python::Environment;
 use crate::workspace::Workspace;
@@ -41,9 +42,13 @@ const TEST_STEPS: &[Step] = &[
         name: "Python tests",
         run: test_python,
     },
+    Step {
+        name: "pages",
+        run: pages::test,
+    },
 ];
 
-/// Runs the Rust and the Python tests.
+/// Runs the Rust and the Python tests, and opens pages in a browser.
 pub fn test(workspace: &Workspace) -> Result<(), String> {
     run_steps(workspace, TEST_STEPS.iter(), &mut Vec::new())
 }

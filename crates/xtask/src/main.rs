@@ -2,6 +2,7 @@
 
 mod bench;
 mod checks;
+mod pages;
 mod process;
 mod python;
 mod workspace;
@@ -30,10 +31,13 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
             Ok(())
         }
         ["test"] => checks::test(&Workspace::locate()?),
+        ["pages"] => pages::test(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
         ["bench", rest @ ..] => bench::run(rest),
         [] => Err(format!("no command given\n\n{}", help())),
-        ["help" | "test" | "ci", extra, ..] => Err(format!("unexpected argument `{extra}`")),
+        ["help" | "test" | "pages" | "ci", extra, ..] => {
+            Err(format!("unexpected argument `{extra}`"))
+        }
         [other, ..] => Err(format!("unknown command `{other}`\n\n{}", help())),
     }
 }
@@ -45,7 +49,8 @@ fn help() -> String {
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                 run the Rust tests, then the Python tests of the command line
+  test                 run the Rust tests, the Python tests of the command line, and its pages in Chromium
+  pages                open pages of the debug build in Chromium; the last step of test
   ci                   check formatting, lints and documentation, then run the tests
   bench NAME [--json]  run a benchmark beside its peers; --json prints one JSON object
   help                 print this text
@@ -71,7 +76,7 @@ mod tests {
     #[test]
     fn help_names_every_command_and_benchmark() {
         let text = help();
-        for word in ["test", "ci", "bench", "help", "simulate"] {
+        for word in ["test", "pages", "ci", "bench", "help", "simulate"] {
             assert!(text.contains(&format!("\n  {word} ")), "{word}");
         }
     }

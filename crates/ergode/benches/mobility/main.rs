@@ -109,7 +109,7 @@ fn errors(mobility: &LinearMobility, reference: &Affine2dReference) -> (f64, f64
 }
 
 /// What one method found at one sampling interval.
-struct Figure {
+struct Measured {
     method: &'static str,
     interval: f64,
     /// Of D, and of R where the method finds it.
@@ -119,7 +119,7 @@ struct Figure {
     fit: Option<MobilityFit>,
 }
 
-impl Figure {
+impl Measured {
     fn text(&self) -> String {
         let mut text = format!(
             "{:<30} {:<5} {:6.2} s  D {:.2} %",
@@ -165,7 +165,7 @@ type Found = (LinearMobility, Option<MobilityFit>);
 struct Bench {
     reference: Affine2dReference,
     quiet: bool,
-    figures: Vec<Figure>,
+    figures: Vec<Measured>,
 }
 
 impl Bench {
@@ -185,7 +185,7 @@ impl Bench {
         }
         let (mobility, fit) = found.expect("at least one run");
         let (d, r) = errors(&mobility, &self.reference);
-        let figure = Figure {
+        let figure = Measured {
             method,
             interval: data.sampling_interval().expect("evenly sampled"),
             errors: (d, fit.is_some().then_some(r)),
@@ -261,7 +261,7 @@ fn main() {
         std::fs::write(file, plot::draw(&bench.figures)).expect("the file can be written");
     }
     if as_json {
-        let figures: Vec<String> = bench.figures.iter().map(Figure::json).collect();
+        let figures: Vec<String> = bench.figures.iter().map(Measured::json).collect();
         println!("{{\"figures\":[{}]}}", figures.join(","));
     }
 }

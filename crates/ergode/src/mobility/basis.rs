@@ -195,6 +195,25 @@ impl TensorBasis {
         entries.map(|(_, _, p)| p.degree()).max().unwrap_or(0)
     }
 
+    /// The largest degree of an entry of D and of R; none where that part is zero.
+    pub fn degrees(&self) -> (Option<usize>, Option<usize>) {
+        let part = |sign: f64| {
+            let of_field = |field: &TensorField| {
+                let entry = |(i, j, p): &(usize, usize, Polynomial)| {
+                    let mut sum = p.clone();
+                    for (_, _, q) in field.entries.iter().filter(|e| (e.0, e.1) == (*j, *i)) {
+                        sum.add_scaled(sign, q);
+                    }
+                    let degrees = sum.terms().filter(|(_, c)| *c != 0.0);
+                    degrees.map(|(e, _)| e.iter().sum::<u32>() as usize).max()
+                };
+                field.entries.iter().filter_map(entry).max()
+            };
+            self.fields.iter().filter_map(of_field).max()
+        };
+        (part(1.0), part(-1.0))
+    }
+
     pub(super) fn fields(&self) -> &[TensorField] {
         &self.fields
     }

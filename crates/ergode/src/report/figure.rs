@@ -190,11 +190,13 @@ pub struct Heatmap {
 #[serde(deny_unknown_fields)]
 pub struct Arrows {
     /// Where the arrows start, on a grid.
+    #[serde(with = "gaps::pairs")]
     pub points: Vec<[f64; 2]>,
     /// Velocities there.
+    #[serde(with = "gaps::pairs")]
     pub vectors: Vec<[f64; 2]>,
-    /// That time; where none is given most arrows end before the next grid point.
-    pub time: Option<f64>,
+    /// That time; the same for fields that are compared.
+    pub time: f64,
     /// Drawn below the arrows.
     pub background: Option<Heatmap>,
 }
@@ -431,6 +433,23 @@ impl Colours {
             [low - 0.5, low + 0.5]
         } else {
             [0.0, 1.0]
+        }
+    }
+}
+
+impl Arrows {
+    /// The time in which nine tenths of the velocities lead no further than the next grid point.
+    pub fn usual_time(vectors: &[[f64; 2]], spacing: [f64; 2]) -> f64 {
+        let steps = |v: &[f64; 2]| (v[0] / spacing[0]).hypot(v[1] / spacing[1]);
+        let mut speeds: Vec<f64> = vectors
+            .iter()
+            .map(steps)
+            .filter(|s| s.is_finite())
+            .collect();
+        speeds.sort_by(f64::total_cmp);
+        match speeds.get(speeds.len() * 9 / 10) {
+            Some(usual) if *usual > 0.0 => 1.0 / usual,
+            _ => 1.0,
         }
     }
 }

@@ -19,6 +19,27 @@ pub(super) mod list {
     }
 }
 
+/// `Vec<[f64; 2]>`.
+pub(super) mod pairs {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(in crate::report) fn serialize<S: Serializer>(
+        pairs: &[[f64; 2]],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let finite = |v: f64| v.is_finite().then_some(v);
+        serializer.collect_seq(pairs.iter().map(|pair| pair.map(finite)))
+    }
+
+    pub(in crate::report) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<[f64; 2]>, D::Error> {
+        let pairs = Vec::<[Option<f64>; 2]>::deserialize(deserializer)?;
+        let number = |v: Option<f64>| v.unwrap_or(f64::NAN);
+        Ok(pairs.into_iter().map(|pair| pair.map(number)).collect())
+    }
+}
+
 /// `Array2<f64>` as its rows.
 pub(super) mod matrix {
     use ndarray::Array2;

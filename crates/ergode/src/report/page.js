@@ -9,9 +9,8 @@
   window.addEventListener("error", (event) => fault(event.message));
   window.addEventListener("unhandledrejection", (event) => fault(String(event.reason)));
 
-  const SVG = "http://www.w3.org/2000/svg";
   const element = (name, attributes, parent) => {
-    const made = document.createElementNS(SVG, name);
+    const made = document.createElementNS(parent.namespaceURI, name);
     for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
     parent.append(made);
     return made;
@@ -37,7 +36,7 @@
     outer(value) { return this.log ? 10 ** value : value; }
     at(part) { return this.outer(this.shown[0] + part * (this.shown[1] - this.shown[0])); }
     part(value) {
-      if (this.log && !(value > 0)) return NaN;
+      if (this.log && !(value > 0)) return undefined;
       return (this.inner(value) - this.shown[0]) / (this.shown[1] - this.shown[0]);
     }
     // Where the shown stretch begins and how long it is, in units of the whole.

@@ -2,6 +2,9 @@
 
 use crate::report::figure::Axis;
 
+/// Larger numbers are not shown: their differences and powers might not be numbers.
+const LARGEST: f64 = 1e100;
+
 /// An axis with its range fixed.
 #[derive(Clone, Debug)]
 pub(super) struct Scale {
@@ -22,7 +25,10 @@ pub(super) struct Ticks {
 impl Scale {
     /// The scale of an axis that shows `values`, with a margin of a fraction of its length.
     pub(super) fn new(axis: &Axis, values: impl Iterator<Item = f64>, margin: f64) -> Self {
-        let shown = |v: &f64| v.is_finite() && (!axis.log || *v > 0.0);
+        let shown = |v: &f64| match axis.log {
+            true => (1.0 / LARGEST..=LARGEST).contains(v),
+            false => v.abs() <= LARGEST,
+        };
         let start = (f64::INFINITY, f64::NEG_INFINITY);
         let found = values
             .filter(shown)
@@ -89,7 +95,7 @@ impl Scale {
         let step = [1.0, 2.0, 5.0, 10.0]
             .into_iter()
             .map(|s| s * power)
-            .find(|s| *s >= 0.999 * raw)
+            .find(|s| *s >= 0.75 * raw)
             .unwrap_or(10.0 * power);
         let slack = 1e-9 * length;
         let first = ((self.low - slack) / step).ceil() as i64;
@@ -185,14 +191,17 @@ mod tests {
             log: false,
         }
         .ticks(5);
-        assert_eq!(even.labels, ["0.0", "0.5", "1.0"]);
+        assert_eq!(
+            even.labels,
+            ["−0.2", "0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+        );
         let small = Scale {
             low: 0.0,
             high: 4.1e-6,
             log: false,
         }
         .ticks(4);
-        assert_eq!((small.labels.len(), small.factor.as_str()), (3, " (×10⁻⁶)"));
+        assert_eq!((small.labels.len(), small.factor.as_str()), (5, " (×10⁻⁶)"));
         let log = Scale {
             low: 2e-7,
             high: 3.0,
@@ -216,6 +225,7 @@ mod tests {
             vec![f64::NAN],
             vec![0.0],
             vec![3.0, 3.0],
+            vec![1.0, 1e300],
             vec![-1.0],
         ] {
             for log in [false, true] {

@@ -7,6 +7,8 @@ use super::lines::FIXED;
 use super::svg::{Anchor, Svg, number, width};
 use crate::report::figure::{Axis, Bars, Panel};
 
+/// Longest name of a group; longer ones are cut.
+const LONGEST: f64 = 180.0;
 /// Part of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
 
@@ -60,10 +62,11 @@ fn upright(bars: &Bars, size: f64) -> bool {
     widest + 8.0 > (size - 60.0) / bars.labels.len().max(1) as f64
 }
 
-fn label_room(bars: &Bars, size: f64) -> f64 {
+/// Height that the names of the groups need below the frame.
+pub(super) fn label_room(bars: &Bars, size: f64) -> f64 {
     let widest = bars.labels.iter().map(|l| width(l)).fold(0.0, f64::max);
     if upright(bars, size) {
-        widest.min(150.0) + 14.0
+        widest.min(LONGEST) + 14.0
     } else {
         24.0
     }
@@ -114,7 +117,12 @@ fn draw_labels(panel: &Panel, bars: &Bars, frame: &Frame, size: [f64; 2], svg: &
         let x = frame.left + (k as f64 + 0.5) * step;
         if upright {
             let [x, y] = [x + 4.0, bottom + 6.0].map(number);
-            let name = super::svg::escaped(name);
+            let most = (LONGEST / width("x")) as usize;
+            let name = match name.char_indices().nth(most) {
+                Some((end, _)) => format!("{}…", &name[..end]),
+                None => name.clone(),
+            };
+            let name = super::svg::escaped(&name);
             svg.raw(&format!(
                 "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"end\">{name}</text>"
             ));

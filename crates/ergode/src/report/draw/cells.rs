@@ -7,9 +7,6 @@ use super::lines::FIXED;
 use super::svg::{Anchor, Svg, number, width};
 use crate::report::figure::{Arrows, Axis, Heatmap, LabelledMatrix, Palette, Panel};
 
-/// Longest arrow in grid spacings: nine tenths of the arrows are at most one spacing long.
-const USUAL: f64 = 0.9;
-
 /// Cells below this size have no room for their number.
 const ROOM: [f64; 2] = [40.0, 18.0];
 
@@ -136,10 +133,9 @@ fn arrows(field: &Arrows, frame: &Frame) -> String {
         .map(|(p, v)| (place(p), [v[0] * per_unit[0], v[1] * per_unit[1]]))
         .filter(|(p, v)| p.iter().chain(v).all(|c| c.is_finite()))
         .collect();
-    let time = field.time.unwrap_or_else(|| usual_time(&pairs));
     let mut path = String::new();
     for ([x, y], [u, v]) in pairs {
-        let (dx, dy) = (time * u, time * v);
+        let (dx, dy) = (field.time * u, field.time * v);
         let length = dx.hypot(dy);
         if length < 0.3 {
             path.push_str(&format!("M{} {}h0", number(x), number(y)));
@@ -156,24 +152,6 @@ fn arrows(field: &Arrows, frame: &Frame) -> String {
         path.push_str(&format!("M{x} {y}L{ex} {ey}M{ax} {ay}L{ex} {ey}L{bx} {by}"));
     }
     path
-}
-
-/// The time in which nine tenths of the arrows go no further than the next point.
-fn usual_time(pairs: &[([f64; 2], [f64; 2])]) -> f64 {
-    let mut lengths: Vec<f64> = pairs.iter().map(|(_, v)| v[0].hypot(v[1])).collect();
-    lengths.sort_by(f64::total_cmp);
-    let nearest = |k: usize| {
-        let mut at: Vec<f64> = pairs.iter().map(|(p, _)| p[k]).collect();
-        at.sort_by(f64::total_cmp);
-        let gaps = at.windows(2).map(|w| w[1] - w[0]).filter(|gap| *gap > 0.5);
-        gaps.fold(f64::INFINITY, f64::min)
-    };
-    let spacing = nearest(0).min(nearest(1)).min(30.0);
-    let place = (USUAL * lengths.len() as f64) as usize;
-    match lengths.get(place.min(lengths.len().saturating_sub(1))) {
-        Some(usual) if *usual > 0.0 => spacing / usual,
-        _ => 1.0,
-    }
 }
 
 pub(super) fn draw_matrix(panel: &Panel, matrix: &LabelledMatrix, size: [f64; 2]) -> String {

@@ -4,7 +4,9 @@ use crate::report::figure::{Palette, Role};
 
 /// Colours of series (Okabe and Ito's, which colour-blind readers tell apart), and their dashes.
 pub(super) fn of_role(role: Role, turn: usize) -> (&'static str, &'static str) {
-    const OTHERS: [&str; 4] = ["#cc79a7", "#e69f00", "#56b4e9", "#8c7a00"];
+    const OTHERS: [&str; 6] = [
+        "#cc79a7", "#e69f00", "#56b4e9", "#8c7a00", "#7f3c8d", "#8a8a8a",
+    ];
     match role {
         Role::Data => ("#0072b2", ""),
         Role::Model => ("#d55e00", ""),
@@ -16,7 +18,7 @@ pub(super) fn of_role(role: Role, turn: usize) -> (&'static str, &'static str) {
 
 /// Steps between the first and the last colour of a palette: more than an eye tells apart, few enough
 /// that cells of one colour share one path.
-pub(super) const STEPS: usize = 64;
+pub(super) const STEPS: usize = 128;
 
 /// The colour of a number from 0 (first) to 1 (last) in steps.
 pub(super) fn of_step(palette: Palette, step: usize) -> String {

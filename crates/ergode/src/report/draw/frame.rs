@@ -4,7 +4,7 @@ use super::axis::{Scale, Ticks};
 use super::svg::{Anchor, Svg, number, width};
 use crate::report::figure::Panel;
 
-/// Width and height of a colour bar's column without its labels.
+/// Width of a colour bar without its labels.
 const BAR: f64 = 10.0;
 
 /// Where the axes of a panel stand, and what they cover.
@@ -23,7 +23,8 @@ impl Frame {
     /// The largest frame with room for its labels in a panel of `size`, and `right` units for what
     /// stands beside it.
     pub(super) fn new(panel: &Panel, size: [f64; 2], x: Scale, y: Scale, right: f64) -> Self {
-        let top = if panel.title.is_empty() { 10.0 } else { 28.0 };
+        let bare = panel.title.is_empty() && !panel.y.name.is_empty();
+        let top = if bare { 10.0 } else { 28.0 };
         let below = if panel.x.name.is_empty() { 24.0 } else { 42.0 };
         let height = size[1] - top - below;
         let y_ticks = y.ticks((height / 42.0) as usize);
@@ -121,6 +122,9 @@ impl Frame {
         if !panel.y.name.is_empty() {
             let name = format!("{}{}", panel.y.name, self.y_ticks.factor);
             svg.upward([13.0, self.top + 0.5 * self.height], "", &name);
+        } else if !self.y_ticks.factor.is_empty() {
+            let at = [self.left + self.width, self.top - 5.0];
+            svg.label(at, Anchor::End, "", self.y_ticks.factor.trim());
         }
     }
 }
@@ -177,6 +181,9 @@ pub(super) fn colour_bar(
         svg.label([x + BAR + 5.0, place + 4.0], Anchor::Start, "", label);
     }
     if !ticks.factor.is_empty() {
-        svg.label([x + BAR, y - 5.0], Anchor::Middle, "", ticks.factor.trim());
+        // Below the bar, ending where its labels end.
+        let right = x - 8.0 + bar_room(range);
+        let at = [right, y + height + 15.0];
+        svg.label(at, Anchor::End, "", ticks.factor.trim());
     }
 }

@@ -187,13 +187,15 @@ fn draw_marks(lines: &Lines, frame: &Frame, plot: &mut Svg, labels: &mut Svg) {
                     continue;
                 }
                 plot.line([x, 0.0], [x, frame.height], &style);
-                let right = x + 8.0 + width(&mark.label) < frame.width;
-                let (shift, anchor) = if right {
-                    (5.0, Anchor::Start)
+                let long = width(&mark.label) + 8.0;
+                let (place, anchor) = if x + long < frame.width {
+                    (x + 5.0, Anchor::Start)
+                } else if x > long {
+                    (x - 5.0, Anchor::End)
                 } else {
-                    (-5.0, Anchor::End)
+                    (frame.width - 5.0, Anchor::End)
                 };
-                let at = [frame.left + x + shift, frame.top + 14.0 + row];
+                let at = [frame.left + place, frame.top + 14.0 + row];
                 labels.label(at, anchor, "class=\"note\"", &mark.label);
                 row += 15.0;
             }

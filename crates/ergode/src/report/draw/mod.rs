@@ -31,21 +31,23 @@ impl Figure {
             )
         };
         let matrix = |panel: &Panel| matches!(panel.content, PanelContent::LabelledMatrix(_));
-        let wide = if self.columns <= 1 || self.panels.len() == 1 {
-            480.0
-        } else {
-            340.0
+        let wide = match self.columns.min(self.panels.len()) {
+            0 | 1 => 480.0,
+            2 => 400.0,
+            _ => 330.0,
         };
         let high = if self.panels.iter().any(matrix) {
             0.8 * wide
         } else if self.panels.iter().any(map) {
             0.76 * wide
-        } else if wide > 400.0 {
-            280.0
         } else {
-            230.0
+            0.62 * wide
         };
-        [wide, high]
+        let labels = self.panels.iter().map(|panel| match &panel.content {
+            PanelContent::Bars(bars) => bars::label_room(bars, wide) - 24.0,
+            _ => 0.0,
+        });
+        [wide, high + labels.fold(0.0, f64::max)]
     }
 
     /// The figure as a file of its own, on white, with title and legend.

@@ -37,7 +37,7 @@ pub(super) fn number(value: f64) -> String {
 
 /// About as wide as the text is drawn at 12 units.
 pub(super) fn width(text: &str) -> f64 {
-    6.4 * text.chars().count() as f64
+    7.0 * text.chars().count() as f64
 }
 
 /// Where a label ends up relative to its point.

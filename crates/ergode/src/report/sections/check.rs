@@ -85,7 +85,7 @@ fn autocorrelation(coordinate: &CoordinateReport, titled: bool) -> Panel {
     let column = |k: usize| shown.iter().map(|point| point[k]).collect::<Vec<_>>();
     let series = Series::new(Role::Data, column(0), column(1)).with_error(column(2));
     let threshold = CheckConfig::default().decorrelation_threshold;
-    let mut lines = Lines::new(vec![series]).mark_y(threshold, digits(threshold));
+    let mut lines = Lines::new(vec![series]).mark_y(threshold, threshold.to_string());
     if let Some(time) = coordinate.decorrelation_time {
         lines = lines.mark_x(time, format!("decorrelation time {}", digits(time)));
     }

@@ -1,0 +1,239 @@
+//! Mobility, drift and irreversible current of one or two coordinates.
+
+use ndarray::Array2;
+
+use super::grid::Cells;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::mobility::Mobility;
+use crate::report::{Arrows, Colours, Figure, Lines, Palette, Panel, Role, Section, Series};
+use crate::score::Score;
+
+/// Cells over ten standard deviations of a coordinate.
+const CELLS: usize = 60;
+/// The same where there is one coordinate.
+const FINE_CELLS: usize = 200;
+/// Cells from one arrow to the next.
+const STRIDE: usize = 3;
+
+/// A score and a mobility, which make an equation.
+#[derive(Clone, Copy)]
+pub struct FieldPair<'a> {
+    /// s.
+    pub score: &'a dyn Score,
+    /// M.
+    pub mobility: &'a dyn Mobility,
+}
+
+/// Fields on a tile of states.
+struct Fields {
+    /// M_ij, (entry, state).
+    mobility: Array2<f64>,
+    /// M s + ∇·M, (coordinate, state).
+    drift: Array2<f64>,
+    /// R s + ∇·R, (coordinate, state).
+    current: Array2<f64>,
+}
+
+impl FieldPair<'_> {
+    /// The fields on a tile, coordinate-major.
+    fn on(&self, x: &[f64]) -> Fields {
+        let dim = self.mobility.dim();
+        let n = x.len() / dim;
+        let mut score = Array2::zeros((dim, n));
+        let mut mobility = Array2::zeros((dim * dim, n));
+        let (mut divergence, mut transposed) = (score.clone(), score.clone());
+        let flat = "arrays of their own are contiguous";
+        self.score.score(x, score.as_slice_mut().expect(flat));
+        self.mobility
+            .mobility(x, mobility.as_slice_mut().expect(flat));
+        self.mobility
+            .div_mobility(x, divergence.as_slice_mut().expect(flat));
+        self.mobility
+            .div_transpose(x, transposed.as_slice_mut().expect(flat));
+        let product = |weight: f64, i: usize, s: usize| -> f64 {
+            let entry = |j: usize| mobility[[i * dim + j, s]] + weight * mobility[[j * dim + i, s]];
+            (0..dim).map(|j| entry(j) * score[[j, s]]).sum()
+        };
+        let field = |(i, s)| product(0.0, i, s) + divergence[[i, s]];
+        let drift = Array2::from_shape_fn((dim, n), field);
+        // R = (M − Mᵀ)/2.
+        let field = |(i, s)| 0.5 * (product(-1.0, i, s) + divergence[[i, s]] - transposed[[i, s]]);
+        let current = Array2::from_shape_fn((dim, n), field);
+        Fields {
+            mobility,
+            drift,
+            current,
+        }
+    }
+}
+
+/// M, drift and irreversible current where the samples are, beside the exact ones where they are known.
+///
+/// One coordinate is drawn as curves, two as heatmaps of M and arrows of the drift M s + ∇·M and of the
+/// velocity R s + ∇·R of the irreversible current p_ss (R s + ∇·R), over a histogram of the samples.
+///
+/// # Errors
+/// When there are more than two coordinates, or their numbers differ.
+pub fn field_section(
+    model: FieldPair,
+    exact: Option<FieldPair>,
+    data: &Ensemble,
+) -> Result<Section> {
+    let dim = data.dim();
+    let pairs = [Some(model), exact];
+    let same = |pair: &FieldPair| pair.score.dim() == dim && pair.mobility.dim() == dim;
+    if !(1..=2).contains(&dim) || !pairs.iter().flatten().all(same) {
+        return Err(Error::input(format!(
+            "fields of {} coordinates cannot be drawn on data of {dim}; select one or two coordinates",
+            model.mobility.dim()
+        )));
+    }
+    let section = Section::new("fields", "Mobility and drift").prose(
+        "Everything is drawn where there are samples; elsewhere the model is an extrapolation.",
+    );
+    match dim {
+        1 => curves(section, model, exact, data),
+        _ => maps(section, model, exact, data),
+    }
+}
+
+fn curves(
+    section: Section,
+    model: FieldPair,
+    exact: Option<FieldPair>,
+    data: &Ensemble,
+) -> Result<Section> {
+    let cells = Cells::of_line(data, FINE_CELLS)?;
+    let x: Vec<f64> = cells.centres().iter().map(|c| c[0]).collect();
+    let name = &data.names()[0];
+    let roles = [(Role::Exact, exact), (Role::Model, Some(model))];
+    let (mut mobility, mut drift) = (Vec::new(), Vec::new());
+    for (role, pair) in roles {
+        let Some(fields) = pair.map(|pair| pair.on(&x)) else {
+            continue;
+        };
+        mobility.push(Series::new(
+            role,
+            x.clone(),
+            fields.mobility.row(0).to_vec(),
+        ));
+        drift.push(Series::new(role, x.clone(), fields.drift.row(0).to_vec()));
+    }
+    let density: Vec<f64> = cells.density.iter().copied().collect();
+    let density = vec![Series::new(Role::Data, x, density)];
+    let panel =
+        |title: &str, series| Panel::new(name.as_str(), "", Lines::new(series)).titled(title);
+    let panels = vec![
+        panel("mobility M = D", mobility),
+        panel("drift M s + ∇·M", drift),
+        panel("density of the samples", density),
+    ];
+    Ok(section.with(Figure::grid(
+        "fields",
+        "Mobility and drift",
+        "In one dimension M is the diffusion; where the density is small both are known less well.",
+        2,
+        panels,
+    )))
+}
+
+fn maps(
+    section: Section,
+    model: FieldPair,
+    exact: Option<FieldPair>,
+    data: &Ensemble,
+) -> Result<Section> {
+    let cells = Cells::of_plane(data, CELLS)?;
+    let (names, shape) = (data.names(), cells.density.dim());
+    let of = |centres: &[[f64; 2]], pair: &FieldPair| {
+        let tile: Vec<f64> = (0..2)
+            .flat_map(|k| centres.iter().map(move |c| c[k]))
+            .collect();
+        pair.on(&tile)
+    };
+    let pairs: Vec<(&str, FieldPair)> = [Some(("model", model)), exact.map(|pair| ("exact", pair))]
+        .into_iter()
+        .flatten()
+        .collect();
+    let centres = cells.centres();
+    let fields: Vec<Fields> = pairs.iter().map(|(_, pair)| of(&centres, pair)).collect();
+    let mut panels = Vec::new();
+    for entry in 0..4 {
+        let maps: Vec<Array2<f64>> = fields
+            .iter()
+            .map(|fields| {
+                let values = fields.mobility.row(entry).to_vec();
+                let values = Array2::from_shape_vec(shape, values).expect("one value per cell");
+                cells.heatmap(values, Colours::default()).values
+            })
+            .collect();
+        // Entries on the diagonal are those of D, which are positive.
+        let palette = if entry % 3 == 0 {
+            Palette::Sequential
+        } else {
+            Palette::Diverging
+        };
+        let colours = Colours::common(palette, &maps);
+        for (map, (who, _)) in maps.into_iter().zip(&pairs) {
+            let map = cells.heatmap(map, colours);
+            let title = format!("M[{},{}], {who}", names[entry / 2], names[entry % 2]);
+            panels.push(Panel::new(names[0].as_str(), names[1].as_str(), map).titled(title));
+        }
+    }
+    let caption = match exact {
+        Some(_) => {
+            "Model and exact answer share their colours: the panels of a row look alike where the model is right."
+        }
+        None => {
+            "Diagonal entries are diffusion; the difference of the off-diagonal ones is twice the current's R."
+        }
+    };
+    let section = section.with(Figure::grid(
+        "mobility",
+        "Entries of the mobility",
+        caption,
+        2,
+        panels,
+    ));
+    let sparse = cells.sparse(STRIDE);
+    let sparse_fields: Vec<Fields> = pairs.iter().map(|(_, pair)| of(&sparse, pair)).collect();
+    let arrows = |name: &str, title: &str, caption: &str, pick: fn(&Fields) -> &Array2<f64>| {
+        let vectors: Vec<Vec<[f64; 2]>> = sparse_fields
+            .iter()
+            .map(|fields| {
+                pick(fields)
+                    .columns()
+                    .into_iter()
+                    .map(|c| [c[0], c[1]])
+                    .collect()
+            })
+            .collect();
+        let spacing = cells.widths().map(|w| w * STRIDE as f64);
+        let time = Arrows::usual_time(&vectors[vectors.len() - 1], spacing);
+        let panel = |(vectors, (who, _)): (Vec<[f64; 2]>, &(&str, FieldPair))| {
+            let arrows = Arrows {
+                points: sparse.clone(),
+                vectors,
+                time,
+                background: Some(cells.background()),
+            };
+            Panel::new(names[0].as_str(), names[1].as_str(), arrows).titled(*who)
+        };
+        let panels = vectors.into_iter().zip(&pairs).map(panel).collect();
+        Figure::grid(name, title, caption, 2, panels)
+    };
+    Ok(section
+        .with(arrows(
+            "drift",
+            "Drift M s + ∇·M",
+            "Arrows show the mean displacement in a short time, over the density of the samples.",
+            |fields| &fields.drift,
+        ))
+        .with(arrows(
+            "current",
+            "Velocity R s + ∇·R of the irreversible current",
+            "The current goes round along lines of the density: it carries probability but does not change it.",
+            |fields| &fields.current,
+        )))
+}

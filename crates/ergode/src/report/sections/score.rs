@@ -1,0 +1,111 @@
+//! The certificate of a score.
+
+use crate::check::digits;
+use crate::report::{BarSeries, Bars, Figure, Panel, Role, Section, SectionPart};
+use crate::score::{Resampling, ScoreCertificate};
+
+/// Most identities that are drawn.
+const IDENTITIES: usize = 24;
+
+/// What held-out data say about a score.
+pub fn score_section(certificate: &ScoreCertificate) -> Section {
+    let mut section = Section::new("score", "Score").prose(format!(
+        "The score's error is at least {} of its size, and chance alone gives {}; its linear part is off by \
+         {} ({} by chance). Errors come from {} blocks of held-out data.",
+        percent(certificate.relative_error),
+        percent(certificate.relative_floor),
+        percent(certificate.stein_error),
+        percent(certificate.stein_floor),
+        certificate.blocks
+    ));
+    if let Some([loss, error]) = certificate.loss {
+        section = section.prose(format!(
+            "Hyvärinen's objective ⟨|s|²/2 + ∇·s⟩ on these data is {} ± {}.",
+            digits(loss),
+            digits(error)
+        ));
+    }
+    if !certificate.findings.is_empty() {
+        section = section.with(SectionPart::Findings(certificate.findings.clone()));
+    }
+    section = section.with(identities(certificate));
+    match &certificate.resampling {
+        Some(resampling) if !resampling.marginals.is_empty() => section.with(marginals(resampling)),
+        _ => section,
+    }
+}
+
+fn percent(fraction: f64) -> String {
+    format!("{:.2} %", 100.0 * fraction)
+}
+
+fn chance(probability: f64) -> String {
+    match probability.min(1.0) {
+        rare if rare < 0.01 => digits(rare),
+        common => format!("{common:.2}"),
+    }
+}
+
+/// The largest violations in standard errors.
+fn identities(certificate: &ScoreCertificate) -> Figure {
+    let mut worst: Vec<_> = certificate.identities.iter().collect();
+    worst.sort_by(|a, b| b.z.abs().total_cmp(&a.z.abs()));
+    worst.truncate(IDENTITIES);
+    let bars = Bars {
+        labels: worst
+            .iter()
+            .map(|identity| identity.label.clone())
+            .collect(),
+        series: vec![BarSeries {
+            name: Role::Model.name().into(),
+            role: Role::Model,
+            values: worst.iter().map(|identity| identity.z).collect(),
+            error: Vec::new(),
+        }],
+    };
+    let caption = format!(
+        "Zero for the exact score. The largest of {} in standard errors; one as large as the first is found \
+         by chance with probability {}.",
+        certificate.test.count,
+        chance(certificate.test.probability)
+    );
+    let panel = Panel::new("", "violation / standard error", bars);
+    Figure::single(
+        "identities",
+        "Stein identities of the score",
+        &caption,
+        panel,
+    )
+}
+
+fn marginals(resampling: &Resampling) -> Figure {
+    let series = |name: &str, role, values| BarSeries {
+        name: name.into(),
+        role,
+        values,
+        error: Vec::new(),
+    };
+    let all = &resampling.marginals;
+    let bars = Bars {
+        labels: all.iter().map(|marginal| marginal.name.clone()).collect(),
+        series: vec![
+            series(
+                "model",
+                Role::Model,
+                all.iter().map(|m| m.distance).collect(),
+            ),
+            series(
+                "by chance",
+                Role::Other,
+                all.iter().map(|m| m.floor).collect(),
+            ),
+        ],
+    };
+    let panel = Panel::new("coordinate", "Kolmogorov-Smirnov distance", bars);
+    Figure::single(
+        "marginals",
+        "Marginals after Langevin runs with the score",
+        "Runs that start from the data must leave each marginal as it was, but for chance.",
+        panel,
+    )
+}
