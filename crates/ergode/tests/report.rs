@@ -33,7 +33,7 @@ fn xml_fault(text: &str) -> Option<String> {
         };
         let pieces: Vec<&str> = body.split('"').collect();
         let outside = pieces.iter().step_by(2).skip(1);
-        if pieces.len() % 2 == 0
+        if pieces.len().is_multiple_of(2)
             || body.contains('<')
             || outside
                 .clone()

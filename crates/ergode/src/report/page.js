@@ -54,14 +54,30 @@
     reset() { this.shown = [...this.whole]; }
     ticks(count) {
       const [low, high] = this.shown;
+      if (this.log && high - low <= 3) {
+        const round = this.round(low, high, high - low > 0.8 ? [1, 2, 5] : [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        return round.length > 1 ? round : [low, high].map((v) => [this.outer(v), digits(this.outer(v))]);
+      }
       const raw = (high - low) / count;
       const power = 10 ** Math.floor(Math.log10(raw));
-      const least = this.log && high - low > 2 ? 1 : 0;
-      const step = Math.max([1, 2, 5, 10].find((s) => s * power >= 0.999 * raw) * power, least);
-      const all = [];
-      for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) all.push(this.outer(k * step));
+      const step = Math.max([1, 2, 5, 10].find((s) => s * power >= 0.75 * raw) * power, this.log ? 1 : 0);
       const fine = Math.max(2, Math.ceil(Math.log10(Math.max(Math.abs(low), Math.abs(high)) / step)) + 1);
-      return all.map((v) => [v, digits(Math.abs(v) < 1e-12 * step ? 0 : v, this.log ? 3 : Math.min(fine, 8))]);
+      const all = [];
+      for (let k = Math.ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; k++) {
+        all.push([this.outer(k * step), digits(this.outer(k * step), this.log ? 1 : Math.min(fine, 8))]);
+      }
+      return all;
+    }
+    // Round numbers of a logarithmic axis.
+    round(low, high, leading) {
+      const all = [];
+      for (let k = Math.floor(low); k <= high; k++) {
+        for (const m of leading) {
+          const at = Math.log10(m) + k;
+          if (at >= low - 1e-9 && at <= high + 1e-9) all.push([m * 10 ** k, digits(m * 10 ** k, 1)]);
+        }
+      }
+      return all;
     }
   }
 

@@ -116,16 +116,12 @@ fn draw_labels(panel: &Panel, bars: &Bars, frame: &Frame, size: [f64; 2], svg: &
     for (k, name) in bars.labels.iter().enumerate().step_by(every) {
         let x = frame.left + (k as f64 + 0.5) * step;
         if upright {
-            let [x, y] = [x + 4.0, bottom + 6.0].map(number);
             let most = (LONGEST / width("x")) as usize;
             let name = match name.char_indices().nth(most) {
                 Some((end, _)) => format!("{}…", &name[..end]),
                 None => name.clone(),
             };
-            let name = super::svg::escaped(&name);
-            svg.raw(&format!(
-                "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"end\">{name}</text>"
-            ));
+            svg.upward([x + 4.0, bottom + 6.0], Anchor::End, &name);
         } else {
             svg.label([x, bottom + 15.0], Anchor::Middle, "", name);
         }

@@ -198,6 +198,31 @@ pub(super) fn draw_matrix(panel: &Panel, matrix: &LabelledMatrix, size: [f64; 2]
     );
     svg.raw("</g>");
     write_values(matrix, [left, top], cell, range, &mut svg);
+    write_names(matrix, [left, top, high], cell, upright, &mut svg);
+    if !panel.x.name.is_empty() {
+        let at = [left + 0.5 * wide, size[1] - 5.0];
+        svg.label(at, Anchor::Middle, "", &panel.x.name);
+    }
+    if !panel.y.name.is_empty() {
+        svg.upward([12.0, top + 0.5 * high], Anchor::Middle, &panel.y.name);
+    }
+    colour_bar(
+        &mut svg,
+        range,
+        matrix.colours.palette,
+        [left + wide, top, high],
+    );
+    svg.text
+}
+
+/// Names of rows and columns, as many as there is room for.
+fn write_names(
+    matrix: &LabelledMatrix,
+    [left, top, high]: [f64; 3],
+    cell: [f64; 2],
+    upright: bool,
+    svg: &mut Svg,
+) {
     let every = |step: f64, least: f64| ((least / step).ceil() as usize).max(1);
     for (r, name) in matrix.rows.iter().enumerate().step_by(every(cell[1], 13.0)) {
         let y = top + (r as f64 + 0.5) * cell[1] + 4.0;
@@ -211,29 +236,11 @@ pub(super) fn draw_matrix(panel: &Panel, matrix: &LabelledMatrix, size: [f64; 2]
     {
         let x = left + (c as f64 + 0.5) * cell[0];
         if upright {
-            let [x, y] = [x + 4.0, top + high + 6.0].map(number);
-            let name = super::svg::escaped(name);
-            svg.raw(&format!(
-                "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"end\">{name}</text>"
-            ));
+            svg.upward([x + 4.0, top + high + 6.0], Anchor::End, name);
         } else {
             svg.label([x, top + high + 15.0], Anchor::Middle, "", name);
         }
     }
-    if !panel.x.name.is_empty() {
-        let at = [left + 0.5 * wide, size[1] - 5.0];
-        svg.label(at, Anchor::Middle, "", &panel.x.name);
-    }
-    if !panel.y.name.is_empty() {
-        svg.upward([12.0, top + 0.5 * high], "", &panel.y.name);
-    }
-    colour_bar(
-        &mut svg,
-        range,
-        matrix.colours.palette,
-        [left + wide, top, high],
-    );
-    svg.text
 }
 
 /// The numbers in the cells, where they have room.

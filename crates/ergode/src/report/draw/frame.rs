@@ -121,7 +121,7 @@ impl Frame {
         }
         if !panel.y.name.is_empty() {
             let name = format!("{}{}", panel.y.name, self.y_ticks.factor);
-            svg.upward([13.0, self.top + 0.5 * self.height], "", &name);
+            svg.upward([13.0, self.top + 0.5 * self.height], Anchor::Middle, &name);
         } else if !self.y_ticks.factor.is_empty() {
             let at = [self.left + self.width, self.top - 5.0];
             svg.label(at, Anchor::End, "", self.y_ticks.factor.trim());

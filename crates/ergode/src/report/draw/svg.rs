@@ -104,13 +104,13 @@ impl Svg {
         );
     }
 
-    /// A label that reads upwards.
-    pub(super) fn upward(&mut self, at: [f64; 2], attributes: &str, text: &str) {
+    /// A label that reads upwards, escaped.
+    pub(super) fn upward(&mut self, at: [f64; 2], anchor: Anchor, text: &str) {
         let [x, y] = at.map(number);
         let _ = write!(
             self.text,
-            "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"middle\" \
-             {attributes}>{}</text>",
+            "<text transform=\"translate({x} {y}) rotate(-90)\" text-anchor=\"{}\">{}</text>",
+            anchor.name(),
             escaped(text)
         );
     }

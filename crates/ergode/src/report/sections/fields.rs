@@ -6,7 +6,9 @@ use super::grid::Cells;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::Mobility;
-use crate::report::{Arrows, Colours, Figure, Lines, Palette, Panel, Role, Section, Series};
+use crate::report::{
+    Arrows, Colours, Figure, Lines, Palette, Panel, PanelContent, Role, Section, Series,
+};
 use crate::score::Score;
 
 /// Cells over ten standard deviations of a coordinate.
@@ -138,102 +140,118 @@ fn curves(
     )))
 }
 
+/// The fields to compare, by name, on the cells that hold samples.
+struct Maps<'a> {
+    cells: Cells,
+    names: &'a [String],
+    pairs: Vec<(&'static str, FieldPair<'a>)>,
+}
+
 fn maps(
     section: Section,
     model: FieldPair,
     exact: Option<FieldPair>,
     data: &Ensemble,
 ) -> Result<Section> {
-    let cells = Cells::of_plane(data, CELLS)?;
-    let (names, shape) = (data.names(), cells.density.dim());
-    let of = |centres: &[[f64; 2]], pair: &FieldPair| {
-        let tile: Vec<f64> = (0..2)
-            .flat_map(|k| centres.iter().map(move |c| c[k]))
-            .collect();
-        pair.on(&tile)
+    let pairs = [Some(("model", model)), exact.map(|pair| ("exact", pair))];
+    let maps = Maps {
+        cells: Cells::of_plane(data, CELLS)?,
+        names: data.names(),
+        pairs: pairs.into_iter().flatten().collect(),
     };
-    let pairs: Vec<(&str, FieldPair)> = [Some(("model", model)), exact.map(|pair| ("exact", pair))]
-        .into_iter()
-        .flatten()
-        .collect();
-    let centres = cells.centres();
-    let fields: Vec<Fields> = pairs.iter().map(|(_, pair)| of(&centres, pair)).collect();
-    let mut panels = Vec::new();
-    for entry in 0..4 {
-        let maps: Vec<Array2<f64>> = fields
-            .iter()
-            .map(|fields| {
-                let values = fields.mobility.row(entry).to_vec();
-                let values = Array2::from_shape_vec(shape, values).expect("one value per cell");
-                cells.heatmap(values, Colours::default()).values
-            })
-            .collect();
-        // Entries on the diagonal are those of D, which are positive.
-        let palette = if entry % 3 == 0 {
-            Palette::Sequential
-        } else {
-            Palette::Diverging
-        };
-        let colours = Colours::common(palette, &maps);
-        for (map, (who, _)) in maps.into_iter().zip(&pairs) {
-            let map = cells.heatmap(map, colours);
-            let title = format!("M[{},{}], {who}", names[entry / 2], names[entry % 2]);
-            panels.push(Panel::new(names[0].as_str(), names[1].as_str(), map).titled(title));
-        }
-    }
-    let caption = match exact {
-        Some(_) => {
-            "Model and exact answer share their colours: the panels of a row look alike where the model is right."
-        }
-        None => {
-            "Diagonal entries are diffusion; the difference of the off-diagonal ones is twice the current's R."
-        }
-    };
-    let section = section.with(Figure::grid(
-        "mobility",
-        "Entries of the mobility",
-        caption,
-        2,
-        panels,
-    ));
-    let sparse = cells.sparse(STRIDE);
-    let sparse_fields: Vec<Fields> = pairs.iter().map(|(_, pair)| of(&sparse, pair)).collect();
-    let arrows = |name: &str, title: &str, caption: &str, pick: fn(&Fields) -> &Array2<f64>| {
-        let vectors: Vec<Vec<[f64; 2]>> = sparse_fields
-            .iter()
-            .map(|fields| {
-                pick(fields)
-                    .columns()
-                    .into_iter()
-                    .map(|c| [c[0], c[1]])
-                    .collect()
-            })
-            .collect();
-        let spacing = cells.widths().map(|w| w * STRIDE as f64);
-        let time = Arrows::usual_time(&vectors[vectors.len() - 1], spacing);
-        let panel = |(vectors, (who, _)): (Vec<[f64; 2]>, &(&str, FieldPair))| {
-            let arrows = Arrows {
-                points: sparse.clone(),
-                vectors,
-                time,
-                background: Some(cells.background()),
-            };
-            Panel::new(names[0].as_str(), names[1].as_str(), arrows).titled(*who)
-        };
-        let panels = vectors.into_iter().zip(&pairs).map(panel).collect();
-        Figure::grid(name, title, caption, 2, panels)
-    };
+    let sparse = maps.cells.sparse(STRIDE);
+    let fields = maps.fields(&sparse);
     Ok(section
-        .with(arrows(
-            "drift",
-            "Drift M s + ∇·M",
-            "Arrows show the mean displacement in a short time, over the density of the samples.",
-            |fields| &fields.drift,
+        .with(maps.entries())
+        .with(maps.arrows(
+            (
+                "drift",
+                "Drift M s + ∇·M",
+                "Arrows show the mean displacement in a short time, over the density of the samples.",
+            ),
+            &sparse,
+            fields.iter().map(|fields| &fields.drift),
         ))
-        .with(arrows(
-            "current",
-            "Velocity R s + ∇·R of the irreversible current",
-            "The current goes round along lines of the density: it carries probability but does not change it.",
-            |fields| &fields.current,
+        .with(maps.arrows(
+            (
+                "current",
+                "Velocity R s + ∇·R of the irreversible current",
+                "The current p_ss (R s + ∇·R) carries probability round without changing the density.",
+            ),
+            &sparse,
+            fields.iter().map(|fields| &fields.current),
         )))
+}
+
+impl Maps<'_> {
+    fn fields(&self, centres: &[[f64; 2]]) -> Vec<Fields> {
+        let along = |k: usize| centres.iter().map(move |centre| centre[k]);
+        let tile: Vec<f64> = along(0).chain(along(1)).collect();
+        self.pairs.iter().map(|(_, pair)| pair.on(&tile)).collect()
+    }
+
+    fn panel(&self, title: String, content: impl Into<PanelContent>) -> Panel {
+        Panel::new(self.names[0].as_str(), self.names[1].as_str(), content).titled(title)
+    }
+
+    /// Heatmaps of M_ij, one row per entry.
+    fn entries(&self) -> Figure {
+        let (cells, names) = (&self.cells, self.names);
+        let fields = self.fields(&cells.centres());
+        let mut panels = Vec::new();
+        for entry in 0..4 {
+            // Entries on the diagonal are those of D, which are positive.
+            let palette = match entry % 3 {
+                0 => Palette::Sequential,
+                _ => Palette::Diverging,
+            };
+            let map = |fields: &Fields| cells.masked(fields.mobility.row(entry).to_vec());
+            let maps: Vec<Array2<f64>> = fields.iter().map(map).collect();
+            let colours = Colours::common(palette, &maps);
+            for (map, (who, _)) in maps.into_iter().zip(&self.pairs) {
+                let title = format!("M[{},{}], {who}", names[entry / 2], names[entry % 2]);
+                panels.push(self.panel(title, cells.heatmap(map, colours)));
+            }
+        }
+        let caption = match self.pairs.len() {
+            1 => {
+                "Diagonal entries are diffusion; half the difference of the off-diagonal ones is R, the \
+                 current's."
+            }
+            _ => {
+                "Model and exact answer share their colours: the panels of a row look alike where the \
+                 model is right."
+            }
+        };
+        Figure::grid("mobility", "Entries of the mobility", caption, 2, panels)
+    }
+
+    /// Velocities over the density, drawn for the same time.
+    fn arrows<'f>(
+        &self,
+        (name, title, caption): (&str, &str, &str),
+        points: &[[f64; 2]],
+        fields: impl Iterator<Item = &'f Array2<f64>>,
+    ) -> Figure {
+        let vectors = |field: &Array2<f64>| -> Vec<[f64; 2]> {
+            let columns = field.columns().into_iter();
+            columns.map(|column| [column[0], column[1]]).collect()
+        };
+        let vectors: Vec<Vec<[f64; 2]>> = fields.map(vectors).collect();
+        let spacing = self.cells.widths().map(|width| width * STRIDE as f64);
+        let time = Arrows::usual_time(&vectors.concat(), spacing);
+        let panels = vectors
+            .into_iter()
+            .zip(&self.pairs)
+            .map(|(vectors, (who, _))| {
+                let arrows = Arrows {
+                    points: points.to_vec(),
+                    vectors,
+                    time,
+                    background: Some(self.cells.background()),
+                };
+                self.panel((*who).to_owned(), arrows)
+            });
+        Figure::grid(name, title, caption, 2, panels.collect())
+    }
 }

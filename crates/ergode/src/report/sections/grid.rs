@@ -87,13 +87,20 @@ impl Cells {
         }))
     }
 
-    /// A heatmap over these cells, blank where there are no samples.
-    pub(super) fn heatmap(&self, mut values: Array2<f64>, colours: Colours) -> Heatmap {
+    /// One value per cell, in the order of [`Cells::centres`], not a number where there are no samples.
+    pub(super) fn masked(&self, values: Vec<f64>) -> Array2<f64> {
+        let shape = self.density.dim();
+        let mut values = Array2::from_shape_vec(shape, values).expect("one value per cell");
         values.zip_mut_with(&self.density, |value, density| {
             if *density == 0.0 {
                 *value = f64::NAN;
             }
         });
+        values
+    }
+
+    /// Masked values over these cells.
+    pub(super) fn heatmap(&self, values: Array2<f64>, colours: Colours) -> Heatmap {
         Heatmap {
             x: self.x,
             y: self.y,
@@ -104,7 +111,8 @@ impl Cells {
 
     /// The density itself.
     pub(super) fn background(&self) -> Heatmap {
-        self.heatmap(self.density.clone(), Colours::new(Palette::Density))
+        let density = self.density.iter().copied().collect();
+        self.heatmap(self.masked(density), Colours::new(Palette::Density))
     }
 
     /// Centres of the cells, those of one column after the other.

@@ -73,12 +73,8 @@ pub fn spin_section(
         .collect();
     let mut panels = Vec::new();
     for (k, symbol) in ["λ⊥", "λ∥", "c×"].into_iter().enumerate() {
-        let map = |values: &Vec<f64>| {
-            let values = Array2::from_shape_vec(cells.density.dim(), values.clone());
-            let values = values.expect("one value per cell");
-            cells.heatmap(values, Colours::default()).values
-        };
-        let maps: Vec<Array2<f64>> = blocks.iter().map(|(_, all)| map(&all[k])).collect();
+        let map = |all: &[Vec<f64>; 3]| cells.masked(all[k].clone());
+        let maps: Vec<Array2<f64>> = blocks.iter().map(|(_, all)| map(all)).collect();
         let palette = if k == 2 {
             Palette::Diverging
         } else {
