@@ -63,18 +63,27 @@ pub(crate) fn eigenvalues(a: ArrayView2<f64>) -> Result<Vec<(f64, f64)>> {
     Ok(values.iter().map(|v| (v.re, v.im)).collect())
 }
 
-/// Eigenvalues and eigenvectors (columns) of a square matrix, as (real, imaginary) parts.
-pub(crate) fn eigen(a: ArrayView2<f64>) -> Result<(Vec<(f64, f64)>, Array2<(f64, f64)>)> {
+/// Eigenvalues of a square matrix, as (real, imaginary) parts, and its eigenvectors.
+pub(crate) struct Eigen {
+    pub(crate) values: Vec<(f64, f64)>,
+    /// Real parts of the eigenvectors, in columns.
+    pub(crate) real: Array2<f64>,
+    /// Imaginary parts of the eigenvectors, in columns.
+    pub(crate) imaginary: Array2<f64>,
+}
+
+/// Eigenvalues and eigenvectors of a square matrix.
+pub(crate) fn eigen(a: ArrayView2<f64>) -> Result<Eigen> {
     let eigen = view(&a)
         .eigen()
         .map_err(|_| Error::numerical("eigenvalue iteration did not converge"))?;
     let (values, vectors) = (eigen.S().column_vector(), eigen.U());
     let values = (0..a.nrows()).map(|k| (values[k].re, values[k].im));
-    let vectors = Array2::from_shape_fn(a.dim(), |(i, j)| {
-        let entry = vectors[(i, j)];
-        (entry.re, entry.im)
-    });
-    Ok((values.collect(), vectors))
+    Ok(Eigen {
+        values: values.collect(),
+        real: Array2::from_shape_fn(a.dim(), |(i, j)| vectors[(i, j)].re),
+        imaginary: Array2::from_shape_fn(a.dim(), |(i, j)| vectors[(i, j)].im),
+    })
 }
 
 /// The Moore-Penrose inverse, singular values below `tolerance` of the largest taken as zero.

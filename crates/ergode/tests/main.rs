@@ -17,6 +17,7 @@ mod model_simulation;
 mod model_storage;
 mod nn;
 mod observable;
+mod pipeline;
 mod report;
 mod score;
 mod score_certificate;

@@ -1,7 +1,7 @@
 //! Rollouts against held-out data: perfect models pass, planted defects do not.
 
 use ergode::{
-    Affine2d, Control, Dimensions, DoubleWell, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
+    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
     OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde, Severity, SimulateConfig,
     System, ValidateConfig, Validation, Verdict, validate_rollouts,
 };
@@ -112,8 +112,8 @@ impl Dynamics for NoDivergence {
 /// Data sets out of `sets` whose perfect model did not pass, with the reasons.
 fn false_alarms(system: &dyn System, time: f64, sets: u64) -> Vec<String> {
     let alarm = |k: u64| {
-        let data = sample(system, time, 0.05, 16, 1000 + 2 * k);
-        let validation = validate(&data, sample(system, time, 0.05, 16, 1001 + 2 * k));
+        let data = sample(system, time, 0.05, 16, 90_000 + 2 * k);
+        let validation = validate(&data, sample(system, time, 0.05, 16, 90_001 + 2 * k));
         let reason = || validation.reasons[0].message.clone();
         (validation.verdict != Verdict::Pass).then(reason)
     };
@@ -124,10 +124,8 @@ fn false_alarms(system: &dyn System, time: f64, sets: u64) -> Vec<String> {
 fn perfect_models_pass() {
     let linear = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let alarms = false_alarms(&linear, 100.0, 40);
-    println!("{} of 40: {alarms:#?}", alarms.len());
     assert!(alarms.len() <= 2, "{alarms:#?}");
     let bistable = false_alarms(&DoubleWell::default(), 200.0, 20);
-    println!("{} of 20: {bistable:#?}", bistable.len());
     assert!(bistable.len() <= 1, "{bistable:#?}");
 }
 
@@ -160,7 +158,6 @@ fn defects_of_a_linear_model_are_seen() {
     for (name, model) in &models {
         let rollout = defective(model, &system, time, interval, count);
         let validation = validate(&data, rollout);
-        println!("{name}: {:?} {:#?}", validation.verdict, validation.reasons);
         assert_eq!(
             validation.verdict == Verdict::Pass,
             *name == "truth",
@@ -196,7 +193,6 @@ fn the_floor_is_what_independent_records_give() {
     }
     for values in [ratios, densities] {
         let estimate = crate::support::Estimate::new(&values);
-        println!("{estimate:?}");
         assert!(
             estimate.z(1.0).abs() < crate::support::Z_BOUND,
             "{estimate:?}"
@@ -257,25 +253,125 @@ fn sampling_intervals_must_agree() {
     );
 }
 
-/// The paper's data set; run by name, in release mode, for the time that it takes.
 #[test]
-#[ignore = "minutes of simulation; for timing"]
-fn the_paper_data_set_is_validated_in_seconds() {
-    let system = Affine2d::default();
-    let data = sample(&system, 3000.0, 0.01, 36, 0);
-    let mut rollouts = learned(sample(&system, 3000.0, 0.01, 36, 1));
-    rollouts.push(Rollout {
-        name: "constant".into(),
-        role: RolloutRole::Constant,
-        ensemble: sample(&system, 3000.0, 0.01, 36, 2),
-    });
-    let start = std::time::Instant::now();
-    let config = ValidateConfig::default();
+fn spectra_of_a_linear_process_are_exact() {
+    let rate = 1.3;
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: vec![vec![rate]],
+        diffusion: vec![vec![0.7]],
+        mean: vec![2.0],
+    })
+    .unwrap();
+    let interval = 0.05;
+    let config = ValidateConfig {
+        frequencies: 4096,
+        ..ValidateConfig::default()
+    };
+    let data = sample(&system, 800.0, interval, 24, 31);
+    let rollouts = learned(sample(&system, 800.0, interval, 24, 32));
     let validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
-    let seconds = start.elapsed().as_secs_f64();
-    println!(
-        "{seconds:.2} s, rmse {:.3e}, floor {:.3e}, {:?}",
-        validation.correlation_rmse, validation.noise_floor, validation.reasons
+    let curve = &validation.spectra.curves[0];
+    // The sampled process is autoregressive with a = e^{−AΔ}; twice the power of a two-sided spectrum.
+    let a = (-rate * interval).exp();
+    let exact = |f: f64| {
+        let phase = std::f64::consts::TAU * f * interval;
+        2.0 * interval * (0.7 / rate) * (1.0 - a * a) / (1.0 - 2.0 * a * phase.cos() + a * a)
+    };
+    // The window mixes the lowest frequencies with zero.
+    for k in 2..curve.data.len() {
+        let exact = exact(curve.axes[0].at[k]);
+        let z = |exact: f64| (curve.data[k] - exact.ln()) / curve.error[k];
+        assert!(z(exact).abs() < 5.5, "{k}: {}", z(exact));
+        // A spectrum of both signs of the frequency has half of it.
+        assert!(z(0.5 * exact).abs() > 5.5, "{k}: {}", z(0.5 * exact));
+    }
+}
+
+#[test]
+fn passage_times_are_counted_exactly() {
+    // 8 samples from the low to the high peak, 12 back, and a last low peak that ends the last one.
+    let pattern = |k: usize| match k % 20 {
+        0 => -2.0,
+        1..8 => -1.0,
+        8 => 2.0,
+        _ => 1.0,
+    };
+    let values = ndarray::Array3::from_shape_fn((16, 20 * 30 + 1, 1), |(_, k, _)| pattern(k));
+    let data = Ensemble::from_array3(values.into(), 0.5).unwrap();
+    let config = ValidateConfig {
+        horizon: Some(20.0),
+        quantiles: [0.06, 0.94],
+        ..ValidateConfig::default()
+    };
+    let rollouts = learned(data.clone());
+    let validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
+    let times: Vec<f64> = validation
+        .passages
+        .curves
+        .iter()
+        .map(|c| c.data[0].exp())
+        .collect();
+    assert_eq!(times.len(), 2);
+    assert!(
+        (times[0] - 4.0).abs() < 1e-12 && (times[1] - 6.0).abs() < 1e-12,
+        "{times:?}"
     );
-    assert!(seconds < 8.0);
+    assert_eq!(
+        validation.verdict,
+        Verdict::Pass,
+        "{:#?}",
+        validation.reasons
+    );
+}
+
+#[test]
+fn uneven_records_and_many_coordinates() {
+    let dim = 12;
+    let unit = |scale: f64| -> Vec<Vec<f64>> {
+        let entry = |i: usize, j: usize| if i == j { scale } else { 0.0 };
+        (0..dim)
+            .map(|i| (0..dim).map(|j| entry(i, j)).collect())
+            .collect()
+    };
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: unit(1.0),
+        diffusion: unit(0.5),
+        mean: vec![0.0; dim],
+    })
+    .unwrap();
+    let data = sample(&system, 100.0, 0.1, 16, 41);
+    let validation = validate(&data, sample(&system, 100.0, 0.1, 16, 42));
+    assert_eq!(
+        validation.verdict,
+        Verdict::Pass,
+        "{:#?}",
+        validation.reasons
+    );
+    assert_eq!(validation.correlations.curves.len(), 200);
+    assert_eq!(validation.joints.curves.len(), 6);
+
+    // A third of the rows left out at random, of a process with two coordinates.
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let uneven = |seed: u64| {
+        let even = sample(&system, 100.0, 0.05, 16, seed);
+        let mut stream = ergode::Stream::new(seed, ergode::Purpose::Analysis, 0);
+        let trajectories = (0..even.len()).map(|k| {
+            let all = crate::support::rows(&even, k);
+            let kept: Vec<usize> = (0..all.nrows())
+                .filter(|_| stream.uniform() < 0.67)
+                .collect();
+            let times = kept.iter().map(|i| *i as f64 * 0.05).collect();
+            let values = all.select(ndarray::Axis(0), &kept);
+            ergode::Trajectory::new(values, ergode::Times::Uneven(times))
+        });
+        Ensemble::new(trajectories.collect()).unwrap()
+    };
+    let validation = validate(&uneven(51), uneven(52));
+    assert_eq!(
+        validation.verdict,
+        Verdict::Pass,
+        "{:#?}",
+        validation.reasons
+    );
+    assert!(validation.spectra.curves.is_empty() && !validation.notes.is_empty());
 }

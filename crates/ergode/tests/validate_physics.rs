@@ -64,7 +64,6 @@ fn entropy_production_of_a_swirling_trap_from_data() {
         &control,
     )
     .unwrap();
-    println!("{known:?}");
     assert!(
         ((known.rate - exact) / known.error).abs() < 3.0,
         "{known:?}"
@@ -74,7 +73,6 @@ fn entropy_production_of_a_swirling_trap_from_data() {
         .unwrap()
         .fit;
     let learned = entropy_production_of_fit(&score, &fit, &data, &control).unwrap();
-    println!("{learned:?}, exact {exact}");
     assert!(
         ((learned.rate - exact) / learned.error).abs() < 3.0,
         "{learned:?}"
@@ -204,12 +202,6 @@ fn slow_mode_of_a_double_well() {
         let spectra = compare_spectra(&data, &mobility, &config, &Control::new()).unwrap();
         let mode = &spectra.model[0];
         let z = (mode.time_scale - 1.0 / rate(degree)) / mode.error;
-        println!(
-            "{} {z} {} {}",
-            mode.time_scale,
-            1.0 / rate(degree),
-            1.0 / rate(16)
-        );
         assert_eq!(z.abs() < Z_BOUND, right, "{mode:?}");
         // The slow mode is odd: even monomials hardly take part.
         let even = mode.coefficients.iter().step_by(2).map(|c| c[0].abs());

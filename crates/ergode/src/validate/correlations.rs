@@ -1,5 +1,7 @@
 //! Correlations of observables inside and outside a fit.
 
+use std::borrow::Cow;
+
 use super::config::ValidateConfig;
 use super::curves::{Comparison, CurveAxis, Shape, compare};
 use super::floor::Norm;
@@ -24,6 +26,8 @@ struct Family {
 /// samples than this.
 const WORK: f64 = 1.5e9;
 const FEWEST: usize = 100_000;
+/// Samples that are enough for a record to be thinned to where all lags are whole numbers of samples.
+const ENOUGH: usize = 500_000;
 
 /// The correlations of the observables of a fit, at equally spaced lags.
 pub(super) fn training(
@@ -119,6 +123,17 @@ impl Family {
         ))
     }
 
+    /// A long even record without the samples that no lag needs: all lags are multiples of the first.
+    fn thinned<'a>(&self, ensemble: &'a Ensemble, setting: &Setting) -> Result<Cow<'a, Ensemble>> {
+        let unit = (self.lags[1] / setting.interval).round() as usize;
+        let fits =
+            |every: &usize| unit.is_multiple_of(*every) && ensemble.samples() / every >= ENOUGH;
+        match (2..=unit).rev().find(fits) {
+            Some(every) if setting.even => Ok(Cow::Owned(ensemble.thin(every)?)),
+            _ => Ok(Cow::Borrowed(ensemble)),
+        }
+    }
+
     /// The curves of one ensemble, one after the other.
     fn estimate(
         &self,
@@ -127,6 +142,8 @@ impl Family {
         config: &ValidateConfig,
         control: &Control,
     ) -> Result<Jackknife> {
+        let thinned = self.thinned(ensemble, setting)?;
+        let ensemble = &*thinned;
         let grid = match ensemble.sampling_interval() {
             Some(_) => LagGrid::for_ensemble(ensemble, &self.lags)?,
             None => LagGrid::windows(self.lags.clone(), 0.5 * setting.interval)?,

@@ -1,6 +1,6 @@
 //! Time scales and slowest modes of a model beside those of the data.
 
-use ndarray::{Array1, Array2, ArrayView2, s};
+use ndarray::{Array2, ArrayView2, s};
 use serde::{Deserialize, Serialize};
 
 use super::setting::same_time;
@@ -239,16 +239,14 @@ impl Space {
         let generator = inverse.dot(&dissipation).dot(&inverse.t()) * -1.0;
         // ℒ Σ u_a ψ_a = λ Σ u_a ψ_a for left eigenvectors u.
         let generator = generator.slice(s![1.., 1..]).t().to_owned();
-        let (values, vectors) = linalg::eigen(generator.view())?;
+        let eigen = linalg::eigen(generator.view())?;
+        let values = &eigen.values;
         let mut order: Vec<usize> = (0..values.len()).filter(|k| values[*k].1 >= 0.0).collect();
         order.sort_by(|a, b| values[*b].0.total_cmp(&values[*a].0));
         let basis = inverse.slice(s![1.., ..]);
         let mode = |k: &usize| {
-            let part = |of: fn(&(f64, f64)) -> f64| {
-                let vector: Array1<f64> = vectors.column(*k).iter().map(of).collect();
-                basis.t().dot(&vector)
-            };
-            let (re, im) = (part(|v| v.0), part(|v| v.1));
+            let part = |vectors: &Array2<f64>| basis.t().dot(&vectors.column(*k));
+            let (re, im) = (part(&eigen.real), part(&eigen.imaginary));
             Mode {
                 time_scale: -1.0 / values[*k].0,
                 error: 0.0,

@@ -41,7 +41,11 @@ pub(super) fn passages(
     let kept: Vec<usize> = (0..2 * dim).filter(|k| frequent(*k)).collect();
     let label = |k: usize| {
         let (name, [low, high]) = (&setting.held_out.names()[k / 2], config.quantiles);
-        let (from, to) = if k % 2 == 0 { (low, high) } else { (high, low) };
+        let (from, to) = if k.is_multiple_of(2) {
+            (low, high)
+        } else {
+            (high, low)
+        };
         format!("{name} from quantile {from} to {to}")
     };
     let notes = (0..2 * dim)

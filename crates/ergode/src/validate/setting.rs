@@ -30,6 +30,10 @@ pub(super) struct Setting {
 
 /// Decorrelation times in the longest lag.
 const HORIZON: f64 = 4.0;
+/// Samples from which decorrelation times are first looked for in a thinned record, and thinned
+/// intervals in such a time for it to be taken.
+const MANY: usize = 2_000_000;
+const RESOLVED: f64 = 8.0;
 /// Values of a coordinate that are sorted.
 const SORTED: usize = 100_000;
 
@@ -54,7 +58,7 @@ impl Setting {
         let (ensembles, interval, even) = common_interval(held_out, rollouts, &mut notes)?;
         let times: Vec<_> = ensembles
             .iter()
-            .map(|ensemble| decorrelation_times(ensemble, control))
+            .map(|ensemble| times_of(ensemble, control))
             .collect::<Result<_>>()?;
         let longest = times[0].iter().flatten().copied().fold(0.0, f64::max);
         let span = ensembles
@@ -102,6 +106,20 @@ impl Setting {
         let sorted = &self.sorted[coordinate];
         sorted[((sorted.len() - 1) as f64 * fraction).round() as usize]
     }
+}
+
+/// Decorrelation times, from a thinned record where that resolves them.
+fn times_of(ensemble: &Ensemble, control: &Control) -> Result<Vec<Option<f64>>> {
+    let every = ensemble.samples().div_ceil(MANY);
+    if every > 1 {
+        let thinned = ensemble.thin(every)?;
+        let times = decorrelation_times(&thinned, control)?;
+        let least = RESOLVED * mean_interval(&thinned);
+        if times.iter().all(|time| time.is_some_and(|t| t >= least)) {
+            return Ok(times);
+        }
+    }
+    decorrelation_times(ensemble, control)
 }
 
 /// The grid that pairs every sample with itself.

@@ -144,10 +144,12 @@ impl<'a> Welch<'a> {
                 let mut work = Work::new(dim, self.length);
                 for &(trajectory, start) in stretches {
                     work.load(&self.ensemble.trajectories()[trajectory], start);
-                    for j in 0..dim {
-                        work.transform(j, self.setting.scales.mean[j], &window);
-                        for (sum, band) in sums[j * bands..].iter_mut().zip(&self.bands) {
-                            *sum += work.power(band);
+                    for first in (0..dim).step_by(2) {
+                        work.transform(first, &self.setting.scales.mean, &window);
+                        for j in first..dim.min(first + 2) {
+                            for (sum, band) in sums[j * bands..].iter_mut().zip(&self.bands) {
+                                *sum += work.power(band, j - first);
+                            }
                         }
                     }
                     sums[dim * bands] += 1.0;
@@ -186,21 +188,32 @@ impl Work {
         trajectory.copy_rows(start..start + self.re.len(), &mut self.rows);
     }
 
-    /// Transform coordinate `j` of the stretch.
-    fn transform(&mut self, j: usize, mean: f64, window: &[f64]) {
-        let rows = self.rows.chunks_exact(self.dim);
-        for ((value, row), w) in self.re.iter_mut().zip(rows).zip(window) {
-            *value = w * (row[j] - mean);
+    /// Transform coordinates `j` and `j` + 1 of the stretch together, one as the real and one as the
+    /// imaginary part.
+    fn transform(&mut self, j: usize, means: &[f64], window: &[f64]) {
+        for (part, j) in [&mut self.re, &mut self.im].into_iter().zip([j, j + 1]) {
+            if j == self.dim {
+                part.fill(0.0);
+                continue;
+            }
+            let rows = self.rows.chunks_exact(self.dim);
+            for ((value, row), w) in part.iter_mut().zip(rows).zip(window) {
+                *value = w * (row[j] - means[j]);
+            }
         }
-        self.im.fill(0.0);
         fourier(&mut self.re, &mut self.im);
     }
 
-    /// Mean |X_k|² over a band.
-    fn power(&self, band: &Range<usize>) -> f64 {
-        let squares = band
-            .clone()
-            .map(|k| self.re[k].powi(2) + self.im[k].powi(2));
-        squares.sum::<f64>() / band.len() as f64
+    /// Mean |X_k|² over a band of the first (0) or the second (1) coordinate of the transform Z:
+    /// (Z_k + Z*_{n−k})/2 and (Z_k − Z*_{n−k})/2i.
+    fn power(&self, band: &Range<usize>, which: usize) -> f64 {
+        let n = self.re.len();
+        let sign = if which == 0 { 1.0 } else { -1.0 };
+        let square = |k: usize| {
+            let re = self.re[k] + sign * self.re[n - k];
+            let im = self.im[k] - sign * self.im[n - k];
+            0.25 * (re * re + im * im)
+        };
+        band.clone().map(square).sum::<f64>() / band.len() as f64
     }
 }
