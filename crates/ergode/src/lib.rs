@@ -123,8 +123,8 @@ pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
     LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart,
     Series, SeriesStyle, Table, check_section, entropy_section, equation_section, field_section,
-    fit_section, hovmoeller_figure, response_section, score_section, spectrum_section,
-    spin_section, structure_section, validation_sections, write_figures,
+    fit_section, hovmoeller_figure, residual_section, response_section, score_section,
+    spectrum_section, spin_section, structure_section, validation_sections, write_figures,
 };
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,

@@ -57,10 +57,21 @@ fn a_stopped_fit_goes_on_to_the_same_result() {
     let tell = |what: &str| told.lock().unwrap().push(what.to_owned());
     let folder = RunFolder::open(broken.path()).unwrap();
     let found = fit_langevin(&data, &config, &folder, None, &tell, &Control::new()).unwrap();
-    assert!(!told.lock().unwrap().iter().any(|what| what.starts_with("learning")));
+    assert!(
+        !told
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|what| what.starts_with("learning"))
+    );
     assert_eq!(timeless(&found.results), timeless(&expected.results));
     assert_eq!(found.validation, expected.validation);
-    for file in ["model.safetensors", "model.json", "config.toml", "constant/model.safetensors"] {
+    for file in [
+        "model.safetensors",
+        "model.json",
+        "config.toml",
+        "constant/model.safetensors",
+    ] {
         let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
         assert!(read(whole.path()) == read(broken.path()), "{file}");
     }
@@ -116,7 +127,12 @@ fn data_that_no_model_can_be_trusted_on_do_not_pass() {
         Trajectory::new(column, trajectory.times().clone())
     });
     let hidden = Ensemble::new(first.collect()).unwrap();
-    let fitted = fit(&hidden, &FitConfig::default(), &folder.path().join("hidden")).unwrap();
+    let fitted = fit(
+        &hidden,
+        &FitConfig::default(),
+        &folder.path().join("hidden"),
+    )
+    .unwrap();
     let validation = &fitted.results.validation;
     println!("hidden: {:?} {:#?}", validation.verdict, validation.reasons);
     assert_ne!(validation.verdict, Verdict::Pass);
@@ -155,8 +171,14 @@ fn affine_data_are_learned_to_their_noise_floor() {
 fn a_configuration_is_changed_by_dotted_keys() {
     let config = FitConfig::default();
     let changed = |text: &str| config.with_changes(&[text.to_owned()]);
-    assert_eq!(changed("mobility.recipe=weak").unwrap().mobility.recipe, Recipe::Weak);
-    assert_eq!(changed("mobility.degrees=[2,2]").unwrap().mobility.degrees, Some((2, 2)));
+    assert_eq!(
+        changed("mobility.recipe=weak").unwrap().mobility.recipe,
+        Recipe::Weak
+    );
+    assert_eq!(
+        changed("mobility.degrees=[2,2]").unwrap().mobility.degrees,
+        Some((2, 2))
+    );
     assert_eq!(changed("held_out=0.5").unwrap().held_out, 0.5);
     for (wrong, part) in [
         ("mobility.recipe", "key=value"),
@@ -166,7 +188,10 @@ fn a_configuration_is_changed_by_dotted_keys() {
         ("seed=-1", "seed=-1"),
     ] {
         let error = changed(wrong).unwrap_err();
-        assert!(error.is_bad_input() && error.to_string().contains(part), "{error}");
+        assert!(
+            error.is_bad_input() && error.to_string().contains(part),
+            "{error}"
+        );
     }
     let unknown = FitConfig::from_toml("sed = 3").unwrap_err().to_string();
     assert!(unknown.contains("sed"), "{unknown}");

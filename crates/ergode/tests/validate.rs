@@ -1,7 +1,7 @@
 //! Rollouts against held-out data: perfect models pass, planted defects do not.
 
 use ergode::{
-    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Initial, OrnsteinUhlenbeck,
+    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Finding, Initial, OrnsteinUhlenbeck,
     OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde, Severity, SimulateConfig,
     System, ValidateConfig, Validation, Verdict, validate_rollouts,
 };
@@ -222,12 +222,16 @@ fn reasons_from_elsewhere_change_the_verdict() {
     );
     assert!(validation.constant_rmse.is_some());
     assert_eq!(validation.correlations.curves.len(), 18);
-    validation.add_reason(
-        Severity::Warn,
-        "2 % of the time was spent out of the support",
-    );
+    let finding = |severity, message: &str| Finding {
+        kind: "given".into(),
+        severity,
+        message: message.into(),
+        advice: String::new(),
+    };
+    let outside = "2 % of the time was spent out of the support";
+    validation.add_finding(finding(Severity::Warn, outside));
     assert_eq!(validation.verdict, Verdict::Warn);
-    validation.add_reason(Severity::Fail, "the record is not Markov");
+    validation.add_finding(finding(Severity::Fail, "the record is not Markov"));
     assert_eq!(validation.verdict, Verdict::Fail);
     assert_eq!(validation.reasons[0].severity, Severity::Fail);
     let text = serde_json::to_string(&validation).unwrap();

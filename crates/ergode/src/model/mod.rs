@@ -24,7 +24,7 @@ use self::tiles::Tiles;
 use crate::data::{Ensemble, Support};
 use crate::error::{Error, Result};
 use crate::linalg;
-use crate::mobility::{Mobility, factorise, symmetrise};
+use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
 use crate::score::Score;
 use crate::simulate::{Sde, Stream};
 
@@ -199,6 +199,11 @@ impl LangevinModel {
     /// M, bounded outside the samples.
     pub fn mobility(&self) -> &dyn Mobility {
         &*self.mobility
+    }
+
+    /// The block of one site, where M is the same block at every site of a ring.
+    pub fn onsite(&self) -> Option<&LinearMobility> {
+        self.mobility.onsite()
     }
 
     /// States of the data that simulations start from, (state, coordinate).

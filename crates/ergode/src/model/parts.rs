@@ -122,6 +122,13 @@ impl BoundedMobility {
         Self { stored, low, high }
     }
 
+    pub(super) fn onsite(&self) -> Option<&LinearMobility> {
+        match &self.stored {
+            StoredMobility::Lattice(mobility) => Some(mobility.onsite()),
+            _ => None,
+        }
+    }
+
     /// Rows of the diagonal blocks, outside of which M is zero.
     pub(super) fn block(&self) -> usize {
         match &self.stored {

@@ -195,6 +195,7 @@ pub(super) fn ring_mobility(
         recipe: Recipe::Weak,
         reason: "a ring of sites has local statistics, which the weak form takes".into(),
         fit: Some(fit),
+        residuals: None,
         statistics_seconds,
     })
 }

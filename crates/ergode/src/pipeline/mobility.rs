@@ -15,6 +15,7 @@ use crate::mobility::{
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
+use crate::report::{Section, residual_section};
 use crate::score::{CoordinatesAndScore, Score};
 
 /// A mobility with its report.
@@ -25,6 +26,8 @@ pub(super) struct MobilityFound {
     pub(super) reason: String,
     /// The fit in full, where it is one in a linear span.
     pub(super) fit: Option<MobilityFit>,
+    /// How the operator of a network meets its target, where there is one.
+    pub(super) residuals: Option<Section>,
     /// Seconds that lagged statistics took, where they were collected apart.
     pub(super) statistics_seconds: f64,
 }
@@ -73,6 +76,7 @@ fn by_recipe(
         results,
         recipe: found.recipe,
         reason: found.reason,
+        residuals: None,
         statistics_seconds: found.statistics_seconds,
         fit: Some(fit),
     })
@@ -157,6 +161,7 @@ fn constant(
             training.dim()
         ),
         fit: None,
+        residuals: None,
         statistics_seconds: 0.0,
     })
 }
@@ -184,12 +189,14 @@ pub(super) fn by_network(
         psd_violation: 0.0,
         warnings: Vec::new(),
     };
+    let residuals = residual_section(&found.fit);
     let mobility = MobilityFound {
         mobility: found.fit.mobility.into(),
         results,
         recipe: Recipe::Paper,
         reason: "asked for".into(),
         fit: None,
+        residuals: Some(residuals),
         statistics_seconds: 0.0,
     };
     Ok((found.stationary.into(), mobility))

@@ -135,8 +135,7 @@ pub fn fit_langevin(
         .chain(&stage.findings)
         .chain(&runs.findings);
     for finding in findings.filter(|finding| finding.severity > Severity::Info) {
-        let text = format!("{} {}", finding.message, finding.advice);
-        validation.add_reason(finding.severity, text);
+        validation.add_finding(finding.clone());
     }
     let states = truth::tile(&held_out, truth::COMPARED);
     let truth = exact.map(|exact| truth::compare(&model, &constant, exact, &states));
@@ -167,6 +166,8 @@ pub fn fit_langevin(
         sections: &stage.sections,
         entropy: stage.entropy_production.as_ref(),
         runs: &runs,
+        held_out: &held_out,
+        exact,
         config,
     });
     write_all(folder, config, &results, &page)?;
@@ -242,6 +243,7 @@ impl Task<'_> {
                 mobility::find_mobility(self.training, score, config, self.horizon, control)?;
             lap("mobility");
         }
+        let sections = page::model_sections(&found.certificate, &mobility);
         let states = truth::tile(self.training, truth::COMPARED);
         let phi = mean_mobility(mobility.mobility.as_mobility(), &states);
         let provenance = Provenance {
@@ -267,13 +269,13 @@ impl Task<'_> {
         let entropy = rollout::told(entropy)?;
         let certificate = &found.certificate;
         let mut findings = certificate.findings.clone();
-        findings.extend(mobility.results.warnings.iter().map(|warning| Finding {
-            kind: "mobility".into(),
-            severity: Severity::Warn,
-            message: warning.clone(),
-            advice: String::new(),
-        }));
-        let sections = Vec::new();
+        findings.extend(
+            mobility
+                .results
+                .warnings
+                .iter()
+                .map(|warning| Finding::new("mobility", Severity::Warn, warning, "")),
+        );
         model.save(folder.path())?;
         constant.save(&folder.path().join("constant"))?;
         lap("model");

@@ -1,14 +1,20 @@
 //! The report page of a run.
 
 use super::config::FitConfig;
+use super::mobility::MobilityFound;
 use super::results::Results;
 use super::rollout::Runs;
+use super::truth::ExactMobility;
 use crate::check::CheckReport;
+use crate::data::Ensemble;
 use crate::model::LangevinModel;
 use crate::report::{
-    Conclusion, Page, Section, SectionPart, Table, check_section, entropy_section,
-    response_section, spectrum_section, validation_sections,
+    Conclusion, FieldPair, Page, Section, SectionPart, Table, check_section, entropy_section,
+    equation_section, field_section, fit_section, response_section, score_section,
+    spectrum_section, spin_section, validation_sections,
 };
+use crate::score::{ExactScore, ScoreCertificate};
+use crate::systems::ExactFields;
 use crate::validate::{EntropyProduction, Validation};
 
 /// What a page is made from.
@@ -21,6 +27,8 @@ pub(super) struct Material<'a> {
     pub(super) sections: &'a [Section],
     pub(super) entropy: Option<&'a EntropyProduction>,
     pub(super) runs: &'a Runs,
+    pub(super) held_out: &'a Ensemble,
+    pub(super) exact: Option<&'a dyn ExactFields>,
     pub(super) config: &'a FitConfig,
 }
 
@@ -51,9 +59,8 @@ pub(super) fn assemble(material: &Material) -> Page {
         findings: validation.reasons.clone(),
     });
     page.sections.extend(material.sections.iter().cloned());
-    if let Some(truth) = truth_section(results) {
-        page.sections.insert(page.sections.len().min(1), truth);
-    }
+    page.sections.extend(truth_section(results));
+    page.sections.extend(fields(material));
     page.sections.extend(validation_sections(validation));
     let runs = material.runs;
     page.sections
@@ -66,6 +73,39 @@ pub(super) fn assemble(material: &Material) -> Page {
     page.sections.push(check_section(material.check));
     page.sections.push(making(material));
     page
+}
+
+/// Sections on what was learned: the equation, the score, the fit of the mobility.
+pub(super) fn model_sections(
+    certificate: &ScoreCertificate,
+    mobility: &MobilityFound,
+) -> Vec<Section> {
+    let fit = mobility.fit.as_ref();
+    let mut sections = Vec::new();
+    sections.extend(fit.map(|fit| equation_section(&fit.mobility)));
+    sections.push(score_section(certificate));
+    sections.extend(fit.map(fit_section));
+    sections.extend(mobility.residuals.clone());
+    sections
+}
+
+/// The fields of one or two coordinates, or of a ring of spins, on the data held out.
+fn fields(material: &Material) -> Option<Section> {
+    let model = material.model;
+    if let Some(onsite) = model.onsite() {
+        return spin_section(onsite, None, material.held_out).ok();
+    }
+    let score = material
+        .exact
+        .map(|exact| ExactScore::new(model.dim(), exact));
+    let mobility = material.exact.map(|exact| ExactMobility::new(model, exact));
+    let pair = FieldPair {
+        score: model.score(),
+        mobility: model.mobility(),
+    };
+    let exact = score.as_ref().zip(mobility.as_ref());
+    let exact = exact.map(|(score, mobility)| FieldPair { score, mobility });
+    field_section(pair, exact, material.held_out).ok()
 }
 
 fn shortened(names: &[String]) -> String {

@@ -2,7 +2,9 @@
 
 use super::results::Truth;
 use crate::data::Ensemble;
+use crate::mobility::Mobility;
 use crate::model::LangevinModel;
+use crate::observable::state_by_state;
 use crate::score::{ExactScore, Score};
 use crate::systems::ExactFields;
 
@@ -45,16 +47,7 @@ pub(super) fn compare(
     let [mut found, mut phi, mut wanted] = [(); 3].map(|()| vec![0.0; dim * dim * n]);
     model.mobility().mobility(states, &mut found);
     constant.mobility().mobility(states, &mut phi);
-    let (mut x, mut m) = (vec![0.0; dim], vec![0.0; dim * dim]);
-    for s in 0..n {
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = states[i * n + s];
-        }
-        exact.mobility(&x, &mut m);
-        for (k, m) in m.iter().enumerate() {
-            wanted[k * n + s] = *m;
-        }
-    }
+    state_by_state(dim, states, &mut wanted, |x, m| exact.mobility(x, m));
     // ½(A ± Aᵀ) of found and wanted, summed over entries and states.
     let part = |sign: f64| {
         let mut sums = (0.0, 0.0);
@@ -93,4 +86,52 @@ fn score_error(found: &dyn Score, exact: &dyn Score, states: &[f64]) -> f64 {
     let away: f64 = a.iter().zip(&b).map(|(a, b)| (a - b).powi(2)).sum();
     let size: f64 = b.iter().map(|b| b * b).sum();
     (away / size).sqrt()
+}
+
+/// The exact mobility as figures take it. Exact fields know ∇·M; for ∇·Mᵀ, which only the figure of the
+/// current needs, M is differenced over a thousandth of the spread of the samples.
+pub(super) struct ExactMobility<'a> {
+    fields: &'a dyn ExactFields,
+    steps: Vec<f64>,
+}
+
+impl<'a> ExactMobility<'a> {
+    /// For the coordinates of `model`.
+    pub(super) fn new(model: &LangevinModel, fields: &'a dyn ExactFields) -> Self {
+        let spread = |column: ndarray::ArrayView1<f64>| 1e-3 * column.std(0.0);
+        let starts = model.starts();
+        Self {
+            fields,
+            steps: starts.columns().into_iter().map(spread).collect(),
+        }
+    }
+}
+
+impl Mobility for ExactMobility<'_> {
+    fn dim(&self) -> usize {
+        self.steps.len()
+    }
+    fn mobility(&self, x: &[f64], out: &mut [f64]) {
+        state_by_state(self.dim(), x, out, |x, m| self.fields.mobility(x, m));
+    }
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
+        state_by_state(self.dim(), x, out, |x, v| self.fields.div_mobility(x, v));
+    }
+    fn div_transpose(&self, x: &[f64], out: &mut [f64]) {
+        let dim = self.dim();
+        state_by_state(dim, x, out, |x, v| {
+            let (mut moved, mut m) = (x.to_vec(), vec![0.0; dim * dim]);
+            v.fill(0.0);
+            for (j, h) in self.steps.iter().enumerate() {
+                for sign in [1.0, -1.0] {
+                    moved[j] = x[j] + sign * h;
+                    self.fields.mobility(&moved, &mut m);
+                    for (i, v) in v.iter_mut().enumerate() {
+                        *v += sign * m[j * dim + i] / (2.0 * h);
+                    }
+                }
+                moved[j] = x[j];
+            }
+        });
+    }
 }

@@ -23,7 +23,7 @@ pub use response::{Response, ResponseCheck, check_response};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Finding, Severity, Verdict};
+use crate::check::{Finding, Verdict};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -234,8 +234,8 @@ fn summary(
 impl Validation {
     /// Add what is known from elsewhere, such as the pre-flight check of the data, the time that the
     /// model spent out of the support of the samples, or a diffusion that was not positive.
-    pub fn add_reason(&mut self, severity: Severity, text: impl Into<String>) {
-        self.reasons.push(Finding::new("given", severity, text, ""));
+    pub fn add_finding(&mut self, finding: Finding) {
+        self.reasons.push(finding);
         self.conclude();
     }
 
