@@ -75,6 +75,7 @@ fn a_stopped_fit_goes_on_to_the_same_result() {
         let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
         assert!(read(whole.path()) == read(broken.path()), "{file}");
     }
+    drop(folder);
     // Another seed is another fit.
     let other = FitConfig { seed: 1, ..config };
     let other = fit(&data, &other, broken.path()).unwrap();

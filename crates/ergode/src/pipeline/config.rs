@@ -7,6 +7,7 @@ use super::lattice::RingConfig;
 use crate::check::CheckConfig;
 use crate::error::{Error, Result};
 use crate::mobility::{PaperConfig, RecipeConfig};
+use crate::nn::TrainConfig;
 use crate::score::{CertificateConfig, ClosedFormConfig, DenoisingConfig};
 use crate::validate::ValidateConfig;
 
@@ -72,7 +73,10 @@ impl Default for ScoreConfig {
                 degrees: Vec::new(),
                 ..ClosedFormConfig::default()
             },
-            denoising: DenoisingConfig::default(),
+            denoising: DenoisingConfig {
+                train: TrainConfig::with_steps(4000),
+                ..DenoisingConfig::default()
+            },
             certificate: CertificateConfig::default(),
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
-use crate::check::Verdict;
+use crate::check::Severity;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -65,7 +65,7 @@ pub(super) fn find_score(
         ScoreKind::ClosedForm => closed(),
         ScoreKind::Auto => {
             let mut first = closed()?;
-            if first.certificate.verdict != Verdict::Fail {
+            if !refuted(&first.certificate) {
                 first.reason = "held-out data do not refute the closed form".into();
                 return Ok(first);
             }
@@ -82,6 +82,14 @@ pub(super) fn find_score(
             Ok(if b < a { second } else { first })
         }
     }
+}
+
+/// True where the held-out data are enough to tell, and tell that the score is wrong.
+fn refuted(certificate: &ScoreCertificate) -> bool {
+    let findings = &certificate.findings;
+    let of = |kind: &str| findings.iter().find(|finding| finding.kind == kind);
+    let wrong = of("identities").is_some_and(|finding| finding.severity == Severity::Fail);
+    wrong && of("few-data").is_none()
 }
 
 /// A score with what held-out data say of it.
