@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::equations::{Equations, GeneratorResidual};
+use crate::check::digits;
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, deviations};
 use crate::linalg;
@@ -323,7 +324,8 @@ impl fmt::Display for CorrelationBound {
         write!(
             f,
             "\ncorrelations of unit functions to lag {}: error bound {:.2e}",
-            self.horizon, self.sharp_bound
+            digits(self.horizon),
+            self.sharp_bound
         )?;
         match self.closure {
             Some(closure) => write!(f, " with ζ = {closure:.2e}, the change in a coarser space")?,

@@ -8,10 +8,12 @@ use super::results::{Measured, MobilityResults};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use crate::lagged::{
+    IntegralRule, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged,
+};
 use crate::mobility::{
-    MobilityFit, PaperConfig, PhiMethod, Recipe, SymmetryClass, estimate_constant_mobility,
-    fit_mobility_recipe, fit_paper_mobility,
+    MobilityFit, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
+    estimate_constant_mobility, estimate_structure, fit_mobility_recipe, fit_paper_mobility,
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
@@ -99,16 +101,17 @@ pub(super) fn linear_results(fit: &MobilityFit, kind: String, violation: f64) ->
     }
 }
 
-/// Φ from the integrated covariance of coordinates and score over short lags.
-fn constant(
+/// Intervals between the lags of the short statistics, and the part of the horizon that they cover.
+const INTERVALS: usize = 8;
+const PART: f64 = 0.25;
+
+/// Correlations of coordinates with coordinates and score over short lags.
+fn short_statistics(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,
     control: &Control,
-) -> Result<MobilityFound> {
-    /// Intervals between the lags, and the part of the horizon that they cover.
-    const INTERVALS: usize = 8;
-    const PART: f64 = 0.25;
+) -> Result<LaggedSums> {
     let interval = interval_of(training)?;
     let stride = ((PART * horizon / interval) as usize / INTERVALS).max(1);
     let lags: Vec<f64> = (0..=INTERVALS)
@@ -121,7 +124,33 @@ fn constant(
         subsample: Subsample::Stride(stride),
         ..LaggedConfig::default()
     };
-    let sums = accumulate_lagged(training, &future, &initial, &grid, &statistics, control)?;
+    accumulate_lagged(training, &future, &initial, &grid, &statistics, control)
+}
+
+/// Which entries of M matter, by the constant matrix that links coordinates and score over short times.
+pub(super) fn find_structure(
+    training: &Ensemble,
+    score: &dyn Score,
+    horizon: f64,
+    control: &Control,
+) -> Result<Structure> {
+    let sums = short_statistics(training, score, horizon, control)?;
+    let config = StructureConfig {
+        horizons: vec![INTERVALS / 4, INTERVALS / 2, INTERVALS],
+        ridge: 1e-6,
+        rule: IntegralRule::Simpson,
+    };
+    estimate_structure(&sums, &config)
+}
+
+/// Φ from the integrated covariance of coordinates and score over short lags.
+fn constant(
+    training: &Ensemble,
+    score: &dyn Score,
+    horizon: f64,
+    control: &Control,
+) -> Result<MobilityFound> {
+    let sums = short_statistics(training, score, horizon, control)?;
     let method = PhiMethod::Integral(IntegralRule::Simpson);
     let phi = estimate_constant_mobility(&sums, &method, SymmetryClass::None)?;
     let typical = phi.value.diag().iter().map(|d| d.abs()).sum::<f64>() / training.dim() as f64;

@@ -30,7 +30,7 @@ use crate::data::{AtomicFile, Ensemble};
 use crate::error::{Error, Result};
 use crate::mobility::{Mobility, Recipe};
 use crate::model::{LangevinModel, Provenance};
-use crate::report::{Page, Section};
+use crate::report::{Page, Section, structure_section};
 use crate::systems::ExactFields;
 use crate::validate::{
     EntropyProduction, Validation, entropy_production, entropy_production_of_fit,
@@ -243,7 +243,14 @@ impl Task<'_> {
                 mobility::find_mobility(self.training, score, config, self.horizon, control)?;
             lap("mobility");
         }
-        let sections = page::model_sections(&found.certificate, &mobility);
+        let mut sections = page::model_sections(&found.certificate, &mobility);
+        if self.training.dim() > 2 {
+            let score = found.score.as_score();
+            let structure = mobility::find_structure(self.training, score, self.horizon, control);
+            let names = self.training.names();
+            let structure = rollout::told(structure)?;
+            sections.extend(structure.map(|found| structure_section(&found, names)));
+        }
         let states = truth::tile(self.training, truth::COMPARED);
         let phi = mean_mobility(mobility.mobility.as_mobility(), &states);
         let provenance = Provenance {

@@ -58,19 +58,30 @@ pub(super) fn assemble(material: &Material) -> Page {
         summary: conclusion.into(),
         findings: validation.reasons.clone(),
     });
-    page.sections.extend(material.sections.iter().cloned());
-    page.sections.extend(truth_section(results));
-    page.sections.extend(fields(material));
-    page.sections.extend(validation_sections(validation));
+    // What the model is, then the evidence in the order in which it was gathered.
+    let (equation, learned): (Vec<Section>, Vec<Section>) = material
+        .sections
+        .iter()
+        .cloned()
+        .partition(|section| section.id == "equation");
     let runs = material.runs;
-    page.sections
-        .extend(runs.spectrum.as_ref().map(spectrum_section));
-    page.sections.extend(material.entropy.map(entropy_section));
     let names = material.model.names();
-    let response = runs.response.as_ref();
-    page.sections
-        .extend(response.map(|check| response_section(check, names)));
-    page.sections.push(check_section(material.check));
+    let sections = equation
+        .into_iter()
+        .chain(truth_section(results))
+        .chain([check_section(material.check)])
+        .chain(fields(material))
+        .chain(learned)
+        .chain(validation_sections(validation))
+        .chain(runs.hovmoeller.clone())
+        .chain(runs.spectrum.as_ref().map(spectrum_section))
+        .chain(material.entropy.map(entropy_section))
+        .chain(
+            runs.response
+                .as_ref()
+                .map(|check| response_section(check, names)),
+        );
+    page.sections.extend(sections);
     page.sections.push(making(material));
     page
 }

@@ -12,6 +12,7 @@ use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::model::{LangevinModel, ModelRun, StepConfig, advise_step, simulate_model};
 use crate::observable::Monomials;
+use crate::report::{Section, hovmoeller_figure};
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::validate::{
     ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig, Validation,
@@ -31,6 +32,8 @@ pub struct Runs {
     pub findings: Vec<Finding>,
     /// Time scales of model and data held out, where these are long enough.
     pub spectrum: Option<SpectrumComparison>,
+    /// A ring in space and time, data beside model.
+    pub hovmoeller: Option<Section>,
     /// The response of the model to a kick.
     pub response: Option<ResponseCheck>,
 }
@@ -102,6 +105,7 @@ pub fn validate_model(
         out_of_support: outside,
         findings,
         spectrum: told(spectrum)?,
+        hovmoeller: space_time(held_out, &rollouts, config.ring.sites),
         response: told(respond(model, &protocol, control))?,
     };
     Ok((validation, runs))
@@ -113,6 +117,21 @@ pub(super) fn told<T>(result: Result<T>) -> Result<Option<T>> {
         Err(error) if error.is_interrupted() => Err(error),
         other => Ok(other.ok()),
     }
+}
+
+/// The last component of every site over a few decorrelation times.
+fn space_time(held_out: &Ensemble, rollouts: &[Rollout], sites: usize) -> Option<Section> {
+    /// Samples that are drawn.
+    const ROWS: usize = 120;
+    if sites == 0 {
+        return None;
+    }
+    let mut records = vec![("data", held_out)];
+    records.extend(rollouts.iter().map(|r| (r.name.as_str(), &r.ensemble)));
+    let components = held_out.dim() / sites;
+    let figure = hovmoeller_figure(&records, components - 1, components, ROWS).ok()?;
+    let section = Section::new("space-time", "Space and time");
+    Some(section.with(figure))
 }
 
 /// Kicks of every coordinate, followed for about a decorrelation time.

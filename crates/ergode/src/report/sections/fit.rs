@@ -3,12 +3,9 @@
 use crate::check::{Finding, Severity, digits};
 use crate::mobility::{LinearMobility, MobilityFit};
 use crate::report::{
-    Axis, BarSeries, Bars, Figure, Lines, Panel, Role, Section, SectionPart, Series, SeriesStyle,
-    Table,
+    Axis, Figure, Lines, Panel, Role, Section, SectionPart, Series, SeriesStyle, Table,
 };
 
-/// Most time scales that are drawn.
-const TIME_SCALES: usize = 8;
 /// Most terms of an entry of M that are written out.
 const TERMS: usize = 15;
 
@@ -119,13 +116,12 @@ pub fn fit_section(fit: &MobilityFit) -> Section {
         section = section.prose(sentence(line));
     }
     section = section.with(directions(fit));
-    if let Some(figure) = time_scales(fit) {
-        section = section.with(figure);
-    }
     if let Some(positivity) = &fit.positivity {
         section = section.prose(format!(
-            "D was made positive: before, it was not at {} of the samples. That cost {} in χ² per equation.",
-            digits(positivity.violation),
+            "D was made positive: before, it was not at {:.1} % of the samples and {:.1} % of states two or \
+             four times as far from the mean. That cost {} in χ² per equation.",
+            100.0 * positivity.violation,
+            100.0 * positivity.tail_violation,
             digits(positivity.cost)
         ));
     }
@@ -173,35 +169,6 @@ fn directions(fit: &MobilityFit) -> Figure {
         caption,
         panel,
     )
-}
-
-/// −1/Re λ of the slowest decaying modes.
-fn time_scales(fit: &MobilityFit) -> Option<Figure> {
-    let decaying = fit.spectrum.iter().filter(|(real, _)| *real < -1e-12);
-    let slowest: Vec<&(f64, f64)> = decaying.take(TIME_SCALES).collect();
-    if slowest.is_empty() {
-        return None;
-    }
-    let label = |(k, (_, imaginary)): (usize, &&(f64, f64))| match *imaginary {
-        turn if turn.abs() > 1e-12 => format!("{} (turns)", k + 1),
-        _ => format!("{}", k + 1),
-    };
-    let bars = Bars {
-        labels: slowest.iter().enumerate().map(label).collect(),
-        series: vec![BarSeries {
-            name: Role::Model.name().into(),
-            role: Role::Model,
-            values: slowest.iter().map(|(real, _)| -1.0 / real).collect(),
-            error: Vec::new(),
-        }],
-    };
-    let panel = Panel::new("mode", "implied time scale", bars);
-    Some(Figure::single(
-        "time-scales",
-        "Time scales of the model",
-        "How long the slowest modes of the model last; modes that turn come in pairs.",
-        panel,
-    ))
 }
 
 fn rungs(fit: &MobilityFit) -> Table {
