@@ -130,11 +130,11 @@ pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
     ConditionalCertificate, ConditionalConfig, ConditionalReport, ConditionalScore, Confinement,
     CoordinatesAndScore, DegreeTrial, DenoisingConfig, DenoisingReport, ExactScore, Gradients,
-    Identity, IdentityTest, Layout, Marginal, NeuralConditionalScore, NeuralScore, NoiseConfig,
-    ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective, ScoreSums, SpinFields,
-    StoredFields, VectorFields, accumulate_score, certificate_library, certify_conditional_score,
-    certify_score, fit_conditional_potential, fit_conditional_score, fit_denoising_score,
-    fit_potential_score, fit_score,
+    Identity, IdentityTest, Layout, LogarithmicScore, Marginal, NeuralConditionalScore,
+    NeuralScore, NoiseConfig, ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective,
+    ScoreSums, SpinFields, StoredFields, VectorFields, accumulate_score, certificate_library,
+    certify_conditional_score, certify_score, fit_conditional_potential, fit_conditional_score,
+    fit_denoising_score, fit_logarithmic_score, fit_potential_score, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

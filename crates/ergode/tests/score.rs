@@ -3,9 +3,9 @@
 use ergode::{
     Affine2d, Affine2dReference, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control,
     CoxIngersollRoss, DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential,
-    Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, ScoreObjective, SoftSpin,
+    Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, ScoreObjective, SoftSpin,
     SpinFields, Standardiser, Subsample, Support, System, VectorFields, accumulate_score,
-    fit_potential_score, fit_score, generate,
+    fit_logarithmic_score, fit_potential_score, fit_score, generate,
 };
 
 use crate::support::{Z_BOUND, relative_error, sample};
@@ -96,6 +96,42 @@ fn cir_is_recovered_with_a_logarithm() {
     for ((_, value, stderr), exact) in score.coefficients().zip([cir.nu() - 1.0, -cir.beta()]) {
         assert!(((value - exact) / stderr).abs() < Z_BOUND);
     }
+}
+
+/// The same without being told the fields: a polynomial of ln x, whose gradients are checked against
+/// differences, and whose value below the samples points up.
+#[test]
+fn a_positive_coordinate_is_fitted_by_its_logarithm() {
+    let cir = CoxIngersollRoss {
+        gamma: 0.25,
+        ..CoxIngersollRoss::default()
+    };
+    let data = sample(&cir, 4000.0, interval(&cir), 64, 3);
+    let config = ClosedFormConfig::default();
+    let score = fit_logarithmic_score(&data, &[true], &config, &Control::new()).unwrap();
+    let error = relative_error(&data, &score, &cir);
+    let plain = fit_potential_score(&data, &config, &Control::new()).unwrap();
+    let plain = relative_error(&data, &plain, &cir);
+    println!("cir by ln x: {error:.4}, by x: {plain:.4}");
+    assert!(error < 0.03 && error < 0.5 * plain);
+    let at = |x: f64| {
+        let mut s = [0.0];
+        score.score(&[x], &mut s);
+        s[0]
+    };
+    for x in [0.4, 1.0, 2.2] {
+        let (mut slope, h) = ([0.0], 1e-5);
+        assert!(score.jacobian(&[x], &mut slope));
+        let expected = (at(x + h) - at(x - h)) / (2.0 * h);
+        assert!(
+            (slope[0] - expected).abs() < 1e-5 * expected.abs().max(1.0),
+            "{x}"
+        );
+    }
+    assert!(at(-1.0) > 0.0 && at(-1.0) == at(0.0) && at(1e-6) > 0.0);
+    let negative = sample(&ou(), 10.0, interval(&ou()), 4, 3);
+    let refused = fit_logarithmic_score(&negative, &[true, false], &config, &Control::new());
+    assert!(refused.unwrap_err().to_string().contains("no logarithm"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::mobility::{
     ConstantMobility, LatticeMobility, LinearMobility, Mobility, NeuralMobility,
 };
-use crate::score::{ClosedFormScore, Confinement, NeuralScore, Score};
+use crate::score::{ClosedFormScore, Confinement, LogarithmicScore, NeuralScore, Score};
 
 /// A score that a model owns and saves.
 #[derive(Debug, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ use crate::score::{ClosedFormScore, Confinement, NeuralScore, Score};
 pub enum StoredScore {
     /// In a span of vector fields.
     ClosedForm(Box<ClosedFormScore>),
+    /// In a span of vector fields of the logarithms of positive coordinates.
+    Logarithmic(Box<LogarithmicScore>),
     /// By a network.
     Neural(Box<NeuralScore>),
 }
@@ -22,6 +24,7 @@ impl StoredScore {
     pub(crate) fn as_score(&self) -> &dyn Score {
         match self {
             Self::ClosedForm(score) => &**score,
+            Self::Logarithmic(score) => &**score,
             Self::Neural(score) => &**score,
         }
     }
@@ -29,6 +32,7 @@ impl StoredScore {
     pub(super) fn confinement(&self) -> &Confinement {
         match self {
             Self::ClosedForm(score) => score.confinement(),
+            Self::Logarithmic(score) => score.confinement(),
             Self::Neural(score) => score.confinement(),
         }
     }
@@ -37,6 +41,12 @@ impl StoredScore {
 impl From<ClosedFormScore> for StoredScore {
     fn from(score: ClosedFormScore) -> Self {
         Self::ClosedForm(Box::new(score))
+    }
+}
+
+impl From<LogarithmicScore> for StoredScore {
+    fn from(score: LogarithmicScore) -> Self {
+        Self::Logarithmic(Box::new(score))
     }
 }
 

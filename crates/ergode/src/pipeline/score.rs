@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
+use super::truth::{COMPARED, tile};
 use crate::check::Severity;
 use crate::control::Control;
 use crate::data::Ensemble;
@@ -12,7 +13,7 @@ use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
     ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library, certify_score,
-    fit_denoising_score, fit_potential_score,
+    fit_denoising_score, fit_logarithmic_score, fit_potential_score,
 };
 
 /// A score with what held-out data say of it.
@@ -53,6 +54,14 @@ pub(super) fn find_score(
             return judged(score, kind);
         }
         let closed_form = closed_form_config(training, &config.closed_form);
+        let logged = near_zero(training);
+        if logged.contains(&true) {
+            let score = fit_logarithmic_score(training, &logged, &closed_form, control)?;
+            let terms = score.inner().coefficients().count();
+            let kind =
+                format!("gradient of a polynomial of {terms} terms, of logarithms where positive");
+            return judged(score.into(), kind);
+        }
         let score = fit_potential_score(training, &closed_form, control)?;
         let terms = score.coefficients().count();
         judged(
@@ -82,6 +91,24 @@ pub(super) fn find_score(
             Ok(if b < a { second } else { first })
         }
     }
+}
+
+/// The coordinates that are positive and come close to zero.
+fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
+    /// Closer than this fraction of the standard deviation, at this fraction of the samples.
+    const CLOSE: f64 = 0.25;
+    const OFTEN: f64 = 1e-3;
+    let states = tile(ensemble, COMPARED);
+    let n = states.len() / ensemble.dim();
+    states
+        .chunks_exact(n)
+        .map(|row| {
+            let row = ndarray::ArrayView1::from(row);
+            let close = CLOSE * row.std(0.0);
+            let often = row.iter().filter(|x| **x < close).count() as f64;
+            row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
+        })
+        .collect()
 }
 
 /// True where the held-out data are enough to tell, and tell that the score is wrong.

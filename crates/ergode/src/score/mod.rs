@@ -7,6 +7,7 @@ mod confinement;
 mod denoising;
 mod fields;
 mod identity;
+mod logarithmic;
 mod moments;
 mod regression;
 mod resample;
@@ -28,6 +29,7 @@ pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising
 pub use fields::{Gradients, SpinFields, StoredFields, VectorFields};
 pub(crate) use identity::normal_tails;
 pub use identity::{Identity, IdentityTest};
+pub use logarithmic::{LogarithmicScore, fit_logarithmic_score};
 pub use regression::NoiseConfig;
 pub use resample::{Marginal, ResampleConfig, Resampling};
 pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
