@@ -132,6 +132,15 @@ impl BoundedMobility {
         Self { stored, low, high }
     }
 
+    /// True where M is the same everywhere.
+    pub(super) fn is_constant(&self) -> bool {
+        match &self.stored {
+            StoredMobility::Constant(_) => true,
+            StoredMobility::Linear(mobility) => mobility.basis().degree() == 0,
+            StoredMobility::Lattice(_) | StoredMobility::Neural(_) => false,
+        }
+    }
+
     pub(super) fn onsite(&self) -> Option<&LinearMobility> {
         match &self.stored {
             StoredMobility::Lattice(mobility) => Some(mobility.onsite()),

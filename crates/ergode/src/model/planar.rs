@@ -2,8 +2,8 @@
 
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
-use crate::observable::{Polynomial, Polynomials, StoredLibrary};
-use crate::score::{ClosedFormScore, Confinement, StoredFields};
+use crate::observable::{Polynomial, Polynomials};
+use crate::score::{ClosedFormScore, Confinement};
 use crate::simulate::{Dimensions, Dynamics, Real};
 
 /// A model of D coordinates whose potential and mobility, of E = D² entries, are polynomials.
@@ -202,26 +202,14 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
 
 /// s_i = Σ_k β_k ∂_i ψ_k(z)/σ_i.
 fn gradient(model: &LangevinModel, score: &ClosedFormScore) -> Option<Polynomials> {
-    let Some(StoredFields::Gradients(StoredLibrary::Monomials(monomials))) = score.stored_fields()
-    else {
-        return None;
-    };
-    let mut potential = Polynomial::default();
-    for (exponents, (_, beta, _)) in monomials.exponents().into_iter().zip(score.coefficients()) {
-        potential.add_scaled(beta, &Polynomial::monomial(exponents, 1.0));
-    }
     let standardiser = score.confinement().standardiser();
-    let component = |(i, scale): (usize, &f64)| {
-        let mut component = Polynomial::default();
-        component.add_scaled(1.0 / scale, &potential.derivative(i));
-        component
+    let raw = |(component, scale): (Polynomial, &f64)| {
+        let mut raw = Polynomial::default();
+        raw.add_scaled(1.0 / scale, &component);
+        raw
     };
-    let components: Vec<Polynomial> = standardiser
-        .scale
-        .iter()
-        .enumerate()
-        .map(component)
-        .collect();
+    let components = score.component_polynomials()?.into_iter();
+    let components: Vec<Polynomial> = components.zip(&standardiser.scale).map(raw).collect();
     Polynomials::new(&model.names, standardiser, &components).ok()
 }
 

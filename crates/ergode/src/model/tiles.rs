@@ -1,6 +1,9 @@
 //! Any model as an equation on tiles.
 
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
+
 use super::{LangevinModel, StoredMobility, StoredScore};
+use crate::linalg;
 use crate::simulate::{Dimensions, GROUP, Scheme, Sde, TileDynamics, advance_tiles};
 
 /// Trajectories in a tile for polynomials, whose values should stay in the cache, and for networks,
@@ -9,23 +12,63 @@ const POLYNOMIAL_LANES: usize = 8 * GROUP;
 const NETWORK_LANES: usize = 64 * GROUP;
 
 /// A model evaluated on whole tiles.
-pub(super) struct Tiles<'a>(&'a LangevinModel);
+pub(super) struct Tiles<'a> {
+    model: &'a LangevinModel,
+    /// M and √2 Σ, where they do not depend on the state.
+    constant: Option<[Array2<f64>; 2]>,
+}
 
 impl<'a> Tiles<'a> {
     pub(super) fn new(model: &'a LangevinModel) -> Self {
-        Self(model)
+        let dim = model.dim();
+        let constant = model.mobility.is_constant().then(|| {
+            let x = model.starts.row(0).to_vec();
+            let [mut m, mut noise] = [(); 2].map(|()| vec![0.0; dim * dim]);
+            model.mobility().mobility(&x, &mut m);
+            model.noise_amplitude(&x, &mut noise);
+            [m, noise].map(|a| Array2::from_shape_vec((dim, dim), a).expect("a square"))
+        });
+        Self { model, constant }
+    }
+
+    /// M s and √2 Σ ξ for a constant M.
+    fn linear(
+        &self,
+        [m, amplitude]: &[Array2<f64>; 2],
+        x: &[f64],
+        drift: Option<&mut [f64]>,
+        noise: Option<(&[f64], &mut [f64])>,
+    ) {
+        let dim = self.model.dim();
+        let n = x.len() / dim;
+        let apply = |matrix: &Array2<f64>, vectors: &[f64], out: &mut [f64]| {
+            let vectors = ArrayView2::from_shape((dim, n), vectors).expect("a tile");
+            let mut out = ArrayViewMut2::from_shape((dim, n), out).expect("a tile");
+            out.assign(&linalg::multiply(matrix.view(), vectors));
+        };
+        if let Some(drift) = drift {
+            let mut score = vec![0.0; x.len()];
+            self.model.score().score(x, &mut score);
+            apply(m, &score, drift);
+        }
+        if let Some((xi, noise)) = noise {
+            apply(amplitude, xi, noise);
+        }
     }
 }
 
 impl Dimensions for Tiles<'_> {
     fn dim(&self) -> usize {
-        self.0.dim()
+        self.model.dim()
     }
 }
 
 impl TileDynamics for Tiles<'_> {
     fn evaluate(&self, x: &[f64], drift: Option<&mut [f64]>, noise: Option<(&[f64], &mut [f64])>) {
-        let (model, dim) = (self.0, self.0.dim());
+        if let Some(constant) = &self.constant {
+            return self.linear(constant, x, drift, noise);
+        }
+        let (model, dim) = (self.model, self.model.dim());
         let mut m = vec![0.0; dim * x.len()];
         match drift {
             Some(drift) => model.drift_and_mobility(x, drift, &mut m),
@@ -52,7 +95,7 @@ impl Sde for Tiles<'_> {
         advance_tiles(self, scheme, dt, lanes, state, normals);
     }
     fn most_lanes(&self) -> usize {
-        let model = self.0;
+        let model = self.model;
         let network = matches!(&*model.score, StoredScore::Neural(_))
             || matches!(&model.mobility.stored, StoredMobility::Neural(_));
         if network {

@@ -59,30 +59,24 @@ pub fn validate_model(
     let interval = record.sampling_interval().ok_or_else(|| {
         Error::input("a model is validated against evenly sampled data; interpolate or thin them")
     })?;
-    let advised = match config.simulate.dt {
-        Some(dt) => dt,
-        None => {
-            let steps = StepConfig {
-                tolerance: STEP_ERROR,
-                seed: config.seed,
-                ..StepConfig::default()
-            };
-            advise_step(model, &steps, control)?.recommended
-        }
-    };
-    // A whole number of steps between samples.
-    let dt = interval / (interval / advised).ceil();
-    let protocol = protocol(record, dt, interval, config, control)?;
+    let mut protocol = protocol(record, interval, config, control)?;
     let mut findings = Vec::new();
-    let mut outside = 0.0;
+    let (mut dt, mut outside) = (0.0, 0.0);
     let mut rollouts = Vec::new();
     for (name, role, model) in [
         ("learned model", RolloutRole::Learned, model),
         ("constant closure", RolloutRole::Constant, constant),
     ] {
+        let learned = role == RolloutRole::Learned;
+        protocol.dt = match step(model, interval, config, control) {
+            Err(error) if learned || error.is_interrupted() => return Err(error),
+            // A closure that no step can simulate is no comparison.
+            Err(_) => continue,
+            Ok(dt) => dt,
+        };
         let run = simulate_model(model, &protocol, control)?;
-        if role == RolloutRole::Learned {
-            outside = run.out_of_support;
+        if learned {
+            (dt, outside) = (protocol.dt, run.out_of_support);
             notice(&run, &mut findings);
         }
         rollouts.push(Rollout {
@@ -106,7 +100,7 @@ pub fn validate_model(
         findings,
         spectrum: told(spectrum)?,
         hovmoeller: space_time(held_out, &rollouts, config.ring.sites),
-        response: told(respond(model, &protocol, control))?,
+        response: told(respond(model, &SimulateConfig { dt, ..protocol }, control))?,
     };
     Ok((validation, runs))
 }
@@ -143,17 +137,22 @@ fn respond(
     /// Kick in standard deviations, and the times at which it is looked at.
     const KICK: f64 = 0.1;
     const TIMES: f64 = 12.0;
+    /// Trajectories of all kicks together.
+    const TRAJECTORIES: usize = 16_384;
+    let count = (TRAJECTORIES / model.dim()).min(model.starts().nrows());
     let steps = (protocol.burn_in / TIMES / protocol.dt).ceil();
     let config = SimulateConfig {
         time: TIMES * steps * protocol.dt,
         save_every: steps * protocol.dt,
-        trajectories: model.starts().nrows(),
+        trajectories: count,
         burn_in: 0.0,
         ..protocol.clone()
     };
     let observables = Monomials::coordinates(model.names())?;
     let equation = model.equation();
+    let every = model.starts().nrows() / count;
     let (score, starts) = (model.score(), model.starts());
+    let starts = starts.slice_move(ndarray::s![..count * every; every, ..]);
     check_response(
         &*equation,
         score,
@@ -189,10 +188,30 @@ impl Runs {
     }
 }
 
+/// The step that is asked for, or one with a small weak error; a whole number of them between samples.
+fn step(
+    model: &LangevinModel,
+    interval: f64,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<f64> {
+    let dt = match config.simulate.dt {
+        Some(dt) => dt,
+        None => {
+            let steps = StepConfig {
+                tolerance: STEP_ERROR,
+                seed: config.seed,
+                ..StepConfig::default()
+            };
+            advise_step(model, &steps, control)?.recommended
+        }
+    };
+    Ok(interval / (interval / dt).ceil())
+}
+
 /// Trajectories that together last as long as the record, and none too short for its lags.
 fn protocol(
     record: &Ensemble,
-    dt: f64,
     interval: f64,
     config: &FitConfig,
     control: &Control,
@@ -205,7 +224,7 @@ fn protocol(
     let trajectories = config.simulate.trajectories.max(record.len()).max(1);
     Ok(SimulateConfig {
         time: (total / trajectories as f64).max(SHORTEST * longest),
-        dt,
+        dt: interval,
         save_every: interval,
         trajectories,
         seed: config.seed,

@@ -1,5 +1,7 @@
 //! Scores in a linear span, by Hyvärinen's objective.
 
+use std::sync::OnceLock;
+
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
@@ -8,11 +10,11 @@ use super::fields::{Gradients, StoredFields, VectorFields};
 use super::sums::{BlockSums, ScoreObjective, ScoreSums, accumulate_score};
 use super::{Score, tile_width};
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, LaggedConfig, paired};
 use crate::linalg;
-use crate::observable::{Functions, Monomials};
+use crate::observable::{Functions, Monomials, Polynomial, Polynomials, StoredLibrary};
 
 /// How a closed-form score is fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +69,9 @@ pub struct ClosedFormScore {
     coefficients: Array1<f64>,
     errors: Array1<f64>,
     trials: Vec<DegreeTrial>,
+    /// s in standardised coordinates as one polynomial per component, where it is that; made when it is
+    /// first needed.
+    components: OnceLock<Option<Polynomials>>,
 }
 
 /// A score as it is written to a file.
@@ -156,12 +161,33 @@ impl ClosedFormScore {
             objective: ScoreObjective::default(),
             coefficients,
             trials: Vec::new(),
+            components: OnceLock::new(),
         })
     }
 
-    /// The fields, where they can be written to a file.
-    pub(crate) fn stored_fields(&self) -> Option<StoredFields> {
-        self.fields.stored()
+    /// ∂_i Σ_k β_k ψ_k(z), one polynomial of standardised coordinates per component, where the fields are
+    /// gradients of monomials.
+    pub(crate) fn component_polynomials(&self) -> Option<Vec<Polynomial>> {
+        let Some(StoredFields::Gradients(StoredLibrary::Monomials(monomials))) =
+            self.fields.stored()
+        else {
+            return None;
+        };
+        let mut potential = Polynomial::default();
+        for (exponents, beta) in monomials.exponents().into_iter().zip(&self.coefficients) {
+            potential.add_scaled(*beta, &Polynomial::monomial(exponents, 1.0));
+        }
+        Some((0..self.dim()).map(|i| potential.derivative(i)).collect())
+    }
+
+    fn components(&self) -> Option<&Polynomials> {
+        let make = || {
+            let dim = self.dim();
+            let names: Vec<String> = (0..dim).map(|i| format!("z{i}")).collect();
+            let plain = Standardiser::new(vec![0.0; dim], vec![1.0; dim]).ok()?;
+            Polynomials::new(&names, &plain, &self.component_polynomials()?).ok()
+        };
+        self.components.get_or_init(make).as_ref()
     }
 
     /// β, in standardised coordinates, with standard errors by jackknife over blocks, and labels.
@@ -207,6 +233,10 @@ impl Score for ClosedFormScore {
 
     fn score(&self, x: &[f64], out: &mut [f64]) {
         tile_width(self, x, out);
+        if let Some(components) = self.components() {
+            let values = |z: &[f64], score: &mut [f64]| components.values(z, score);
+            return self.confinement.score(x, out, values);
+        }
         let mut fields = vec![0.0; self.coefficients.len() * x.len()];
         self.confinement.score(x, out, |z, score| {
             self.fields.fields(z, &mut fields);
@@ -330,6 +360,7 @@ impl Selection {
             coefficients: self.coefficients,
             errors: self.errors,
             trials: self.trials,
+            components: OnceLock::new(),
         }
     }
 }
