@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use ergode::{
-    Failure, LangevinModel, Scheme, SimulateConfig, StepConfig, advise_step, simulate_model,
+    Failure, LangevinModel, Scheme, SimulateConfig, StepConfig, default_step, simulate_model,
     write_ensemble,
 };
 use serde_json::json;
@@ -22,12 +22,12 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
                 seed: arguments.seed,
                 ..StepConfig::default()
             };
-            let advice = watched("choosing a step", |control| {
-                advise_step(&model, &steps, control)
+            let advised = watched("choosing a step", |control| {
+                default_step(&model, &steps, control)
             })?;
             match arguments.save_every {
-                Some(every) => every / (every / advice.recommended).ceil(),
-                None => advice.recommended,
+                Some(every) => every / (every / advised).ceil(),
+                None => advised,
             }
         }
     };

@@ -104,7 +104,7 @@ pub use mobility::{
 };
 pub use model::{
     LangevinModel, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial, StoredMobility,
-    StoredScore, advise_step, simulate_model,
+    StoredScore, advise_step, default_step, simulate_model,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

@@ -7,6 +7,7 @@ use ergode::{
 };
 use ndarray::{Array2, ArrayView2};
 
+use crate::mobility::rotating;
 use crate::model::{
     config, filled_box, names, neural_model, potential, provenance, quartic_model, simulate,
     unscaled,
@@ -297,4 +298,22 @@ fn a_learned_model_has_the_correlations_of_the_affine_system() {
     let wrong = simulate_ensemble(&NoDivergence(&model), &initial, &config, &control).unwrap();
     let z = worst(&wrong.ensemble);
     assert!(z > 2.0 * Z_BOUND, "z = {z} without the divergence");
+}
+
+/// The rate of a linear drift is the largest row sum of its matrix.
+#[test]
+fn the_fastest_rate_of_a_linear_drift_is_exact() {
+    let system = rotating(2);
+    let data = sample(&system, 20.0, 0.1, 16, 3);
+    let model = gaussian_model(&system, &data, system.mobility_matrix());
+    let drift = |x: [f64; 2]| {
+        let mut out = [0.0; 2];
+        model.drift(&x, &mut out);
+        out
+    };
+    let (zero, one, two) = (drift([0.0, 0.0]), drift([0.1, 0.0]), drift([0.0, 0.1]));
+    let row = |i: usize| 10.0 * ((one[i] - zero[i]).abs() + (two[i] - zero[i]).abs());
+    let expected = row(0).max(row(1));
+    let rate = model.fastest_rate();
+    assert!((rate / expected - 1.0).abs() < 1e-6, "{rate} {expected}");
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use ergode::{
     Affine2d, Affine2dReference, Control, Ensemble, FitConfig, Fitted, LangevinModel,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, Trajectory, Values,
-    Verdict, fit_langevin,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, SoftSpin,
+    Trajectory, Values, Verdict, fit_langevin,
 };
 use ndarray::Axis;
 
-use crate::support::sample;
+use crate::support::{Z_BOUND, sample};
 
 fn fit(data: &Ensemble, config: &FitConfig, folder: &Path) -> ergode::Result<Fitted> {
     let folder = RunFolder::open(folder)?;
@@ -166,6 +166,48 @@ fn affine_data_are_learned_to_their_noise_floor() {
     assert!(validation.constant_rmse.unwrap() > 1.5 * validation.noise_floor);
     assert!(truth.diffusion_rel_l2 < 0.03 && truth.current_rel_l2.unwrap() < 0.06);
     assert!(truth.score_rel_l2 < 0.06);
+}
+
+/// A ring of spins is learned with one onsite block, in the span of a spin and without that knowledge.
+#[test]
+fn a_ring_of_spins_has_one_onsite_block() {
+    let system = SoftSpin {
+        sites: 6,
+        ..SoftSpin::default()
+    };
+    let data = sample(&system, 36.5, 0.0365, 48, 8);
+    let folder = tempfile::tempdir().unwrap();
+    let changes = ["ring.sites=6", "ring.span=spin", "mobility.horizon=3"];
+    let config = FitConfig::default().with_changes(&changes.map(String::from));
+    let mut config = config.unwrap();
+    config.simulate.dt = Some(0.0365 / 25.0);
+    config.simulate.length = 0.5;
+    let fitted = fit(&data, &config, folder.path()).unwrap();
+    let theta = system.temperature;
+    let truth = [
+        ("c0", system.epsilon),
+        ("c_perp", system.alpha_perp),
+        ("c_par", system.alpha_par),
+        ("c_x", -system.gamma),
+    ];
+    for (label, exact) in truth {
+        let found = &fitted.results.mobility.coefficients[label];
+        let z = (found.value - theta * exact) / found.stderr;
+        println!("{label}: {} +- {}, z {z:.2}", found.value, found.stderr);
+        assert!(z.abs() < Z_BOUND, "{label}");
+    }
+    assert_eq!(fitted.model.onsite().unwrap().basis().len(), 4);
+    let titles: Vec<&str> = fitted.page.sections.iter().map(|s| s.id.as_str()).collect();
+    assert!(
+        titles.contains(&"space-time") && titles.contains(&"spin"),
+        "{titles:?}"
+    );
+    let refused = fit(
+        &data,
+        &config.with_changes(&["ring.sites=5".into()]).unwrap(),
+        folder.path(),
+    );
+    assert!(refused.unwrap_err().to_string().contains("ring.sites"));
 }
 
 #[test]

@@ -70,6 +70,21 @@ const MOST_TRIALS: usize = 14;
 /// Trajectories that one task advances; fixed, so that results do not depend on the threads.
 const LANES: usize = 4 * GROUP;
 
+/// A step for a simulation of which nothing is said: that of [`advise_step`] in one or two coordinates.
+/// In more, where coupled runs take long, a fiftieth of the time in which the drift changes
+/// ([`LangevinModel::fastest_rate`]): a weak error of about a percent for the fastest mode, less for others.
+///
+/// # Errors
+/// As for [`advise_step`].
+pub fn default_step(model: &LangevinModel, config: &StepConfig, control: &Control) -> Result<f64> {
+    /// Steps in the time in which the drift changes.
+    const STEPS: f64 = 50.0;
+    if model.dim() <= 2 {
+        return Ok(advise_step(model, config, control)?.recommended);
+    }
+    Ok(1.0 / (STEPS * model.fastest_rate()))
+}
+
 /// Find the largest step of round length (1, 2 or 5 times a power of ten) that keeps the stationary means
 /// and mean squares.
 ///

@@ -8,7 +8,7 @@ mod storage;
 mod tensors;
 mod tiles;
 
-pub use advice::{StepAdvice, StepConfig, StepTrial, advise_step};
+pub use advice::{StepAdvice, StepConfig, StepTrial, advise_step, default_step};
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
 
@@ -263,6 +263,39 @@ impl LangevinModel {
                 }
             }
         }
+    }
+
+    /// How fast the drift F changes: the largest row sum of |∂_j F_i| σ_j/σ_i, σ being the scales of the
+    /// coordinates, exceeded at one in twenty of the states that are looked at.
+    pub fn fastest_rate(&self) -> f64 {
+        /// States, and the difference in units of the scale of a coordinate.
+        const STATES: usize = 64;
+        const STEP: f64 = 1e-4;
+        let (dim, scale) = (self.dim(), self.scale());
+        let every = self.starts.nrows().div_ceil(STATES);
+        let states = self.starts.slice(ndarray::s![..; every, ..]);
+        let n = states.nrows();
+        let tile: Vec<f64> = states.t().iter().copied().collect();
+        let mut rows = vec![0.0; dim * n];
+        let [mut up, mut down] = [(); 2].map(|()| vec![0.0; dim * n]);
+        for j in 0..dim {
+            for (sign, out) in [(1.0, &mut up), (-1.0, &mut down)] {
+                let mut moved = tile.clone();
+                let row = moved[j * n..][..n].iter_mut();
+                row.for_each(|x| *x += sign * STEP * scale[j]);
+                self.drift(&moved, out);
+            }
+            for (i, rows) in rows.chunks_exact_mut(n).enumerate() {
+                for (s, sum) in rows.iter_mut().enumerate() {
+                    let change = (up[i * n + s] - down[i * n + s]).abs();
+                    *sum += change / (2.0 * STEP * scale[i]);
+                }
+            }
+        }
+        let largest = |s: usize| (0..dim).map(|i| rows[i * n + s]).fold(0.0, f64::max);
+        let mut rates: Vec<f64> = (0..n).map(largest).collect();
+        rates.sort_by(f64::total_cmp);
+        rates[(n - 1) * 19 / 20]
     }
 
     /// (∇·M)_i = Σ_j ∂_j M_ij.

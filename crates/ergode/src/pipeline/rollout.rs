@@ -8,9 +8,9 @@ use super::config::FitConfig;
 use super::results::ValidationResults;
 use crate::check::{Finding, Severity, decorrelation_times};
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
-use crate::model::{LangevinModel, ModelRun, StepConfig, advise_step, simulate_model};
+use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
 use crate::report::{Section, hovmoeller_figure};
 use crate::simulate::{Scheme, SimulateConfig};
@@ -139,6 +139,11 @@ fn respond(
     const TIMES: f64 = 12.0;
     /// Trajectories of all kicks together.
     const TRAJECTORIES: usize = 16_384;
+    /// With more coordinates there are too many kicks.
+    const MOST_COORDINATES: usize = 12;
+    if model.dim() > MOST_COORDINATES {
+        return Err(Error::input("too many coordinates to kick each"));
+    }
     let count = (TRAJECTORIES / model.dim()).min(model.starts().nrows());
     let steps = (protocol.burn_in / TIMES / protocol.dt).ceil();
     let config = SimulateConfig {
@@ -203,13 +208,14 @@ fn step(
                 seed: config.seed,
                 ..StepConfig::default()
             };
-            advise_step(model, &steps, control)?.recommended
+            default_step(model, &steps, control)?
         }
     };
     Ok(interval / (interval / dt).ceil())
 }
 
-/// Trajectories that together last as long as the record, and none too short for its lags.
+/// Trajectories that together last as long as the record, each long enough for its lags where the
+/// record's own are.
 fn protocol(
     record: &Ensemble,
     interval: f64,
@@ -222,14 +228,19 @@ fn protocol(
     let times = decorrelation_times(record, control)?;
     let longest = times.into_iter().flatten().fold(interval, f64::max);
     let trajectories = config.simulate.trajectories.max(record.len()).max(1);
+    let span = |trajectory: &Trajectory| trajectory.time(trajectory.len() - 1) - trajectory.time(0);
+    let longest_record = record.trajectories().iter().map(span).fold(0.0, f64::max);
+    let time = (total / trajectories as f64).max((SHORTEST * longest).min(longest_record));
+    // Starts are samples already; the model's own law may differ a little.
+    let burn_in = longest.min(0.1 * time);
     Ok(SimulateConfig {
-        time: (total / trajectories as f64).max(SHORTEST * longest),
+        time,
         dt: interval,
         save_every: interval,
         trajectories,
         seed: config.seed,
         scheme: Scheme::Euler,
-        burn_in: (longest / interval).ceil() * interval,
+        burn_in: (burn_in / interval).ceil() * interval,
     })
 }
 
