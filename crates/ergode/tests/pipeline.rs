@@ -168,7 +168,7 @@ fn affine_data_are_learned_to_their_noise_floor() {
     assert!(truth.score_rel_l2 < 0.06);
 }
 
-/// A ring of spins is learned with one onsite block, in the span of a spin and without that knowledge.
+/// A ring of spins is learned with one onsite block in the span of a spin.
 #[test]
 fn a_ring_of_spins_has_one_onsite_block() {
     let system = SoftSpin {
@@ -199,7 +199,7 @@ fn a_ring_of_spins_has_one_onsite_block() {
     assert_eq!(fitted.model.onsite().unwrap().basis().len(), 4);
     let titles: Vec<&str> = fitted.page.sections.iter().map(|s| s.id.as_str()).collect();
     assert!(
-        titles.contains(&"space-time") && titles.contains(&"spin"),
+        titles.contains(&"space-time") && titles.contains(&"spins"),
         "{titles:?}"
     );
     let refused = fit(
