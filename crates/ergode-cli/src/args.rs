@@ -44,6 +44,9 @@ pub(crate) struct Demo {
     /// The one seed of all random numbers.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
+    /// Length of each trajectory.
+    #[arg(long, default_value_t = 1000.0)]
+    pub(crate) time: f64,
 }
 
 /// Look at data before a fit: say what is wrong with them, and what to do.

@@ -13,9 +13,6 @@ use crate::fit::{fit, show};
 use crate::output::{Failed, shown};
 use crate::progress::watched;
 
-/// Length of the trajectories: enough for the demo's figures, and soon done.
-const TIME: f64 = 1000.0;
-
 pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
     let system = system_by_name(&arguments.system, &Map::new())?;
     let reference;
@@ -34,7 +31,7 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
     };
     let mut protocol = system.protocol();
     protocol.simulate.seed = arguments.seed;
-    protocol.simulate.time = protocol.simulate.time.min(TIME);
+    protocol.simulate.time = protocol.simulate.time.min(arguments.time);
     let run = watched("simulating the data", |control| {
         generate(&*system, &protocol, control)
     })?;

@@ -229,9 +229,11 @@ fn reasons_from_elsewhere_change_the_verdict() {
         advice: String::new(),
     };
     let outside = "2 % of the time was spent out of the support";
-    validation.add_finding(finding(Severity::Warn, outside));
+    validation.add_findings(&[finding(Severity::Info, "all is well")]);
+    assert_eq!(validation.verdict, Verdict::Pass);
+    validation.add_findings(&[finding(Severity::Warn, outside)]);
     assert_eq!(validation.verdict, Verdict::Warn);
-    validation.add_finding(finding(Severity::Fail, "the record is not Markov"));
+    validation.add_findings(&[finding(Severity::Fail, "the record is not Markov")]);
     assert_eq!(validation.verdict, Verdict::Fail);
     assert_eq!(validation.reasons[0].severity, Severity::Fail);
     let text = serde_json::to_string(&validation).unwrap();

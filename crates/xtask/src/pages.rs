@@ -26,8 +26,11 @@ pub fn test(workspace: &Workspace) -> Result<(), String> {
     let size = ["--time", "50", "--trajectories", "4"];
     cli(&[&["generate", "affine2d", "-o", "data.npz"], &size[..]].concat())?;
     cli(&["check", "data.npz", "--html", "check.html"])?;
+    cli(&["demo", "affine2d", "-o", "demo", "--time", "100"])?;
     let good = folder.join("check.html");
-    look(&folder, &good).map_err(|fault| format!("{}: {fault}", good.display()))?;
+    for page in [&good, &folder.join("demo/report.html")] {
+        look(&folder, page).map_err(|fault| format!("{}: {fault}", page.display()))?;
+    }
     let html = fs::read_to_string(&good).map_err(|error| unusable(&good, &error))?;
     for (name, expected, damaged) in damaged_copies(&html) {
         let path = folder.join(format!("{name}.html"));

@@ -81,6 +81,8 @@ impl RunFolder {
             self.log(&json!({"stage": name, "kept": true}))?;
             return Ok((kept.value, kept.seconds));
         }
+        // Should the work be stopped, what it replaced must not be taken for its result.
+        let _ = fs::remove_file(&file);
         self.log(&json!({"stage": name, "begun": true}))?;
         let clock = Instant::now();
         let value = work()?;

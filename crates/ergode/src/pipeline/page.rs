@@ -5,7 +5,7 @@ use super::mobility::MobilityFound;
 use super::results::Results;
 use super::rollout::Runs;
 use super::truth::ExactMobility;
-use crate::check::CheckReport;
+use crate::check::{CheckReport, Verdict};
 use crate::data::Ensemble;
 use crate::model::LangevinModel;
 use crate::report::{
@@ -47,11 +47,11 @@ pub(super) fn assemble(material: &Material) -> Page {
         ),
     );
     let conclusion = match validation.verdict {
-        crate::check::Verdict::Pass => {
+        Verdict::Pass => {
             "The model reproduces the data that were held out to within their sampling error."
         }
-        crate::check::Verdict::Warn => "The model is usable, with the reservations below.",
-        crate::check::Verdict::Fail => "Do not use the model as it is; the reasons are below.",
+        Verdict::Warn => "The model is usable, with the reservations below.",
+        Verdict::Fail => "Do not use the model as it is; the reasons are below.",
     };
     page.conclusion = Some(Conclusion {
         verdict: validation.verdict,
@@ -69,7 +69,7 @@ pub(super) fn assemble(material: &Material) -> Page {
     let sections = equation
         .into_iter()
         .chain(truth_section(results))
-        .chain([check_section(material.check)])
+        .chain([folded(check_section(material.check), material.model.dim())])
         .chain(fields(material))
         .chain(learned)
         .chain(validation_sections(validation))
@@ -86,14 +86,35 @@ pub(super) fn assemble(material: &Material) -> Page {
     page
 }
 
+/// The section with its parts folded away where there are many coordinates.
+fn folded(mut section: Section, dim: usize) -> Section {
+    const SHOWN: usize = 6;
+    if dim > SHOWN {
+        let parts = std::mem::take(&mut section.parts);
+        section.parts.push(SectionPart::Details {
+            summary: format!("All {dim} coordinates"),
+            parts,
+        });
+    }
+    section
+}
+
 /// Sections on what was learned: the equation, the score, the fit of the mobility.
 pub(super) fn model_sections(
     certificate: &ScoreCertificate,
     mobility: &MobilityFound,
+    sites: usize,
 ) -> Vec<Section> {
     let fit = mobility.fit.as_ref();
     let mut sections = Vec::new();
-    sections.extend(fit.map(|fit| equation_section(&fit.mobility)));
+    let mut equation = fit.map(|fit| equation_section(&fit.mobility));
+    if let Some(equation) = equation.as_mut().filter(|_| sites > 0) {
+        equation.parts.push(SectionPart::Prose(format!(
+            "This is one of {sites} sites, all alike: M couples the components of a site only, the score \
+             couples neighbouring sites."
+        )));
+    }
+    sections.extend(equation);
     sections.push(score_section(certificate));
     sections.extend(fit.map(fit_section));
     sections.extend(mobility.residuals.clone());

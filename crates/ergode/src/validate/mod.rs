@@ -23,7 +23,7 @@ pub use response::{Response, ResponseCheck, check_response};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Finding, Verdict};
+use crate::check::{Finding, Severity, Verdict};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -233,9 +233,11 @@ fn summary(
 
 impl Validation {
     /// Add what is known from elsewhere, such as the pre-flight check of the data, the time that the
-    /// model spent out of the support of the samples, or a diffusion that was not positive.
-    pub fn add_finding(&mut self, finding: Finding) {
-        self.reasons.push(finding);
+    /// model spent out of the support of the samples, or a diffusion that was not positive; what is only
+    /// information is left out.
+    pub fn add_findings(&mut self, findings: &[Finding]) {
+        let counted = findings.iter().filter(|f| f.severity > Severity::Info);
+        self.reasons.extend(counted.cloned());
         self.conclude();
     }
 
