@@ -135,7 +135,7 @@ fn figure(
 fn densities(validation: &Validation, roles: &[Role]) -> Section {
     let mut section = Section::new("densities", "Densities");
     let marginals = figure(
-        "marginals",
+        "densities",
         "Densities of the coordinates",
         "Probability of each bin; the band is two standard errors of the data.",
         &validation.marginals,
