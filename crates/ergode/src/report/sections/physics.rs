@@ -12,16 +12,13 @@ const PANELS: usize = 12;
 pub fn spectrum_section(comparison: &SpectrumComparison) -> Section {
     let mut series = Vec::new();
     for (k, mode) in comparison.model.iter().enumerate() {
-        let number = k + 1;
         let lags: Vec<f64> = comparison
             .data
             .iter()
             .map(|spectrum| spectrum.lag)
             .collect();
         let flat = vec![mode.time_scale; lags.len()];
-        series.push(
-            Series::new(Role::Model, lags.clone(), flat).named(format!("model, mode {number}")),
-        );
+        series.push(Series::new(Role::Model, lags.clone(), flat));
         let point = |index: usize| {
             let scales = comparison.data.iter().map(|spectrum| &spectrum.time_scales);
             let values = scales.map(|scales| scales.get(k).copied().flatten());
@@ -31,8 +28,7 @@ pub fn spectrum_section(comparison: &SpectrumComparison) -> Section {
         series.push(
             Series::new(Role::Data, lags, point(0))
                 .with_error(point(1))
-                .styled(SeriesStyle::LineAndPoints)
-                .named(format!("data, mode {number}")),
+                .styled(SeriesStyle::LineAndPoints),
         );
     }
     let mut table = Table::new(
