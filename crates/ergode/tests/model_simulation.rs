@@ -317,3 +317,39 @@ fn the_fastest_rate_of_a_linear_drift_is_exact() {
     let rate = model.fastest_rate();
     assert!((rate / expected - 1.0).abs() < 1e-6, "{rate} {expected}");
 }
+
+/// A constant mobility of three coordinates, which has a form of its own in simulations: drift and noise
+/// are those of the model, and not those of the transposed mobility.
+#[test]
+fn a_constant_mobility_of_many_coordinates_is_simulated_as_it_is() {
+    let system = rotating(3);
+    let data = sample(&system, 60.0, 0.1, 16, 3);
+    let config = ClosedFormConfig {
+        degrees: vec![2],
+        ..ClosedFormConfig::default()
+    };
+    let score = fit_potential_score(&data, &config, &Control::new()).unwrap();
+    let starts = Array2::from_shape_fn((64, 3), |(k, i)| (0.7 * (k + 5 * i) as f64).sin());
+    let m = system.mobility_matrix().to_owned();
+    let model = LangevinModel::new(
+        data.names().to_vec(),
+        score,
+        m.clone(),
+        starts,
+        provenance(&data),
+    )
+    .unwrap();
+    let turned = model.with_constant_mobility(m.t()).unwrap();
+    let (x, xi) = ([0.3, -0.4, 0.2], [1.0, -0.5, 2.0]);
+    let [mut drift, mut noise, mut expected, mut other] = [[0.0; 3]; 4];
+    model.equation().evaluate(&x, &xi, &mut drift, &mut noise);
+    model.drift(&x, &mut expected);
+    turned.drift(&x, &mut other);
+    let mut amplitude = [0.0; 9];
+    assert_eq!(model.noise_amplitude(&x, &mut amplitude), 0);
+    for i in 0..3 {
+        let wanted: f64 = (0..3).map(|j| amplitude[3 * i + j] * xi[j]).sum();
+        assert!((drift[i] - expected[i]).abs() < 1e-12 && (noise[i] - wanted).abs() < 1e-12);
+    }
+    assert!((0..3).any(|i| (drift[i] - other[i]).abs() > 0.01));
+}
