@@ -26,6 +26,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Validate(Validate),
     Report(Report),
+    Reproduce(Reproduce),
     Generate(Generate),
     Convert(Convert),
     Completions(Completions),
@@ -194,6 +195,66 @@ pub(crate) struct Report {
     /// Write every figure as an SVG file into this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
+}
+
+/// Do a benchmark of the paper again, its numbers and figures beside those found here.
+///
+/// Benchmarks:
+///   cir       Cox-Ingersoll-Ross: the analytic study, and the same from data
+///   affine2d  two dimensions, affine multiplicative noise
+///   softspin  periodic soft-spin chain, 36 dimensions
+///
+/// The folder is that of a fit, with the paper's numbers in results.json and its figures in report.html.
+/// A run that was stopped goes on where it was when the same command is given again.
+#[derive(Debug, Args)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:\n  \
+        ergode reproduce cir -o cir\n  \
+        ergode reproduce affine2d -o affine --recipe weak\n  \
+        ergode reproduce softspin -o spins --scale paper"
+)]
+pub(crate) struct Reproduce {
+    /// The benchmark.
+    pub(crate) benchmark: BenchmarkName,
+    /// Folder of the run.
+    #[arg(short, long, value_name = "RUN")]
+    pub(crate) output: PathBuf,
+    /// How the mobility is found; the semigroup where there is one, else the weak form.
+    #[arg(long)]
+    pub(crate) recipe: Option<RecipeName>,
+    /// How large.
+    #[arg(long, default_value = "small")]
+    pub(crate) scale: ScaleName,
+    /// The one seed of all random numbers.
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// Length of each trajectory of the reference data, instead of that of the scale.
+    #[arg(long)]
+    pub(crate) time: Option<f64>,
+    /// Where networks are trained.
+    #[arg(long, default_value = "cpu")]
+    pub(crate) device: DeviceName,
+    /// Change a value of the configuration of the fit, its key dotted. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum BenchmarkName {
+    /// Cox-Ingersoll-Ross.
+    Cir,
+    /// Two dimensions, affine noise.
+    #[value(name = "affine2d")]
+    Affine2d,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScaleName {
+    /// Minutes on two processors.
+    Small,
+    /// The data and the training of the paper.
+    Paper,
 }
 
 /// Make reference data: trajectories of a system whose exact answers are known.

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ergode::{
-    Ensemble, ExactFields, FitConfig, Fitted, ReadOptions, Recipe, Results, RunFolder, Verdict,
-    fit_langevin, read_ensemble,
+    Ensemble, Error, ExactFields, FitConfig, Fitted, ReadOptions, Recipe, Results, RunFolder,
+    Verdict, fit_langevin, read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
@@ -13,11 +13,7 @@ use crate::output::{Failed, report, shown};
 use crate::progress::{begin, watched};
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
-    if arguments.device == DeviceName::Cuda {
-        return Err(Failed::input(
-            "this version trains networks on the processor only; leave --device out",
-        ));
-    }
+    refuse_other_devices(arguments.device)?;
     let config = config(arguments)?;
     let options = ReadOptions { dt: arguments.dt };
     let ensemble = read_ensemble(&arguments.data, &options)?;
@@ -39,14 +35,30 @@ fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
     };
     let mut config = base.with_changes(&arguments.set)?;
     config.seed = arguments.seed.unwrap_or(config.seed);
-    config.mobility.recipe = match arguments.recipe {
-        None => config.mobility.recipe,
-        Some(RecipeName::Auto) => Recipe::Auto,
-        Some(RecipeName::Semigroup) => Recipe::Semigroup,
-        Some(RecipeName::Weak) => Recipe::Weak,
-        Some(RecipeName::Paper) => Recipe::Paper,
-    };
+    config.mobility.recipe = arguments
+        .recipe
+        .map_or(config.mobility.recipe, Recipe::from);
     Ok(config)
+}
+
+impl From<RecipeName> for Recipe {
+    fn from(name: RecipeName) -> Self {
+        match name {
+            RecipeName::Auto => Self::Auto,
+            RecipeName::Semigroup => Self::Semigroup,
+            RecipeName::Weak => Self::Weak,
+            RecipeName::Paper => Self::Paper,
+        }
+    }
+}
+
+pub(crate) fn refuse_other_devices(device: DeviceName) -> Result<(), Failed> {
+    match device {
+        DeviceName::Cpu => Ok(()),
+        DeviceName::Cuda => Err(Failed::input(
+            "this version trains networks on the processor only; leave --device out",
+        )),
+    }
 }
 
 /// Fit with progress shown.
@@ -60,17 +72,20 @@ pub(crate) fn fit(
     let fitted = watched("fitting", |control| {
         fit_langevin(ensemble, config, &folder, exact, &begin, control)
     });
-    fitted.map_err(|error| {
-        let interrupted = error.is_interrupted();
-        let mut failed = Failed::from(error);
-        if interrupted {
-            failed.message = format!(
-                "interrupted; give the same command again to go on from what {} holds",
-                shown(output)
-            );
-        }
-        failed
-    })
+    fitted.map_err(|error| resumable(error, output))
+}
+
+/// An error that says how to go on after an interruption.
+pub(crate) fn resumable(error: Error, output: &Path) -> Failed {
+    let interrupted = error.is_interrupted();
+    let mut failed = Failed::from(error);
+    if interrupted {
+        failed.message = format!(
+            "interrupted; give the same command again to go on from what {} holds",
+            shown(output)
+        );
+    }
+    failed
 }
 
 /// The verdict and where to read on.

@@ -11,6 +11,7 @@ mod generate;
 mod output;
 mod progress;
 mod report;
+mod reproduce;
 mod simulate;
 mod validate;
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
         Command::Eval(eval) => eval::run(eval, json),
         Command::Validate(validate) => validate::run(validate, json),
         Command::Report(report) => report::run(report, json),
+        Command::Reproduce(reproduce) => reproduce::run(reproduce, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),
         Command::Completions(completions) => completions::run(completions),

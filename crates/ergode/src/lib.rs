@@ -71,6 +71,7 @@ mod observable;
 mod pipeline;
 mod quadrature;
 mod report;
+mod reproduce;
 mod score;
 mod simulate;
 mod systems;
@@ -115,9 +116,9 @@ pub use observable::{
     Monomials, RadialBasis, SpinFamilies, StoredLibrary,
 };
 pub use pipeline::{
-    FitConfig, Fitted, Measured, MobilityResults, Results, RingConfig, RingSpan, RolloutConfig,
-    RunFolder, Runs, ScoreConfig, ScoreKind, ScoreResults, Truth, ValidationResults, fit_langevin,
-    validate_model,
+    FitConfig, Fitted, Measured, MobilityResults, Reproduced, Reproduction, Results, RingConfig,
+    RingSpan, RolloutConfig, RunFolder, Runs, ScoreConfig, ScoreKind, ScoreResults, Truth,
+    ValidationResults, fit_langevin, validate_model,
 };
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
@@ -126,6 +127,7 @@ pub use report::{
     fit_section, hovmoeller_figure, residual_section, response_section, score_section,
     spectrum_section, spin_section, structure_section, validation_sections, write_figures,
 };
+pub use reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
 pub use score::{
     CertificateConfig, ClosedFormConditionalScore, ClosedFormConfig, ClosedFormScore,
     ConditionalCertificate, ConditionalConfig, ConditionalReport, ConditionalScore, Confinement,

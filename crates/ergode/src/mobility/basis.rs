@@ -294,7 +294,7 @@ impl TensorBasis {
     }
 
     /// T_k,ij and (∇·T_k)_i at a raw state, in raw coordinates: (entry, field) and (i, field).
-    pub(super) fn design(&self, x: &[f64]) -> (Array2<f64>, Array2<f64>) {
+    pub(crate) fn design(&self, x: &[f64]) -> (Array2<f64>, Array2<f64>) {
         let dim = self.dim();
         let mut z = x.to_vec();
         self.standardiser.forward(&mut z);

@@ -18,6 +18,8 @@ pub struct StepConfig {
     pub tolerance: f64,
     /// Pairs of trajectories that are compared, rounded up to whole groups of eight.
     pub trajectories: usize,
+    /// Shorter steps than this are not tried.
+    pub shortest: f64,
     /// Seed of starts and noise.
     pub seed: u64,
 }
@@ -28,6 +30,7 @@ impl Default for StepConfig {
             scheme: Scheme::default(),
             tolerance: 0.01,
             trajectories: 256,
+            shortest: 0.0,
             seed: 0,
         }
     }
@@ -121,6 +124,9 @@ pub fn advise_step(
             });
         }
         dt = round_down(0.5 * dt);
+        if dt < config.shortest {
+            break;
+        }
     }
     let last = trials[trials.len() - 1];
     Err(Error::numerical(format!(

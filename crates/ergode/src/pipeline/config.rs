@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::mobility::{PaperConfig, RecipeConfig};
 use crate::nn::TrainConfig;
 use crate::score::{CertificateConfig, ClosedFormConfig, DenoisingConfig};
+use crate::simulate::Scheme;
 use crate::validate::ValidateConfig;
 
 /// Everything that decides a fit; every part has good defaults.
@@ -99,6 +100,8 @@ pub enum ScoreKind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RolloutConfig {
+    /// Numerical scheme.
+    pub scheme: Scheme,
     /// Step of the scheme; found by halving where none is given.
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
@@ -110,6 +113,7 @@ pub struct RolloutConfig {
 impl Default for RolloutConfig {
     fn default() -> Self {
         Self {
+            scheme: Scheme::default(),
             dt: None,
             length: 1.0,
             trajectories: 64,

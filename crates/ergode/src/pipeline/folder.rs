@@ -67,7 +67,7 @@ impl RunFolder {
 
     /// A stage that was finished with the same key, else `work`, which is then kept. The seconds are
     /// those that the work took when it was done.
-    pub(super) fn stage<T: Serialize + DeserializeOwned>(
+    pub(crate) fn stage<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
         key: Value,

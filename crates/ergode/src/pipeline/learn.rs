@@ -63,6 +63,7 @@ impl ModelStage {
                 stderr: entropy.error,
             }),
             truth,
+            reproduction: None,
         }
     }
 }

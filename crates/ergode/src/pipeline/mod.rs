@@ -14,7 +14,10 @@ mod truth;
 pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use folder::RunFolder;
 pub use lattice::{RingConfig, RingSpan};
-pub use results::{Measured, MobilityResults, Results, ScoreResults, Truth, ValidationResults};
+pub use results::{
+    Measured, MobilityResults, Reproduced, Reproduction, Results, ScoreResults, Truth,
+    ValidationResults,
+};
 pub use rollout::{Runs, validate_model};
 
 use std::collections::BTreeMap;
@@ -32,6 +35,7 @@ use crate::systems::ExactFields;
 use crate::validate::Validation;
 use folder::write_json;
 use learn::Task;
+pub(crate) use truth::{COMPARED, ExactMobility, compare, tile};
 
 /// What a fit gives; all of it is in the folder of the run too.
 #[derive(Debug)]
@@ -109,8 +113,9 @@ pub fn fit_langevin(
         validation.add_findings(findings);
     }
     tell("writing the report");
-    let states = truth::tile(&held_out, truth::COMPARED);
-    let truth = exact.map(|exact| truth::compare(&model, &constant, exact, &states));
+    let states = tile(&held_out, COMPARED);
+    let (score, mobility, phi) = (model.score(), model.mobility(), constant.mobility());
+    let truth = exact.map(|exact| compare(score, mobility, phi, exact, &states));
     let provenance = model.provenance();
     let results = stage.results(provenance, seconds, runs.results(&validation), truth);
     let page = page::assemble(&page::Material {
@@ -125,7 +130,7 @@ pub fn fit_langevin(
         exact,
         config,
     });
-    write_all(folder, config, &results, &page)?;
+    write_run(folder, config, &results, &page)?;
     Ok(Fitted {
         model,
         constant,
@@ -152,7 +157,12 @@ fn horizon(check: &CheckReport, config: &FitConfig) -> Result<f64> {
 }
 
 /// The files of a run besides the model.
-fn write_all(folder: &RunFolder, config: &FitConfig, results: &Results, page: &Page) -> Result<()> {
+pub(crate) fn write_run(
+    folder: &RunFolder,
+    config: &FitConfig,
+    results: &Results,
+    page: &Page,
+) -> Result<()> {
     let path = folder.path();
     let text = toml::to_string(config).map_err(|error| {
         Error::numerical(format!("the configuration cannot be written: {error}"))

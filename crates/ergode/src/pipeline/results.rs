@@ -33,6 +33,9 @@ pub struct Results {
     /// Against the exact answer, where a reference system knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truth: Option<Truth>,
+    /// The paper's numbers beside these, where one of its benchmarks was reproduced.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub reproduction: Option<Reproduction>,
 }
 
 /// A number with its standard error.
@@ -119,4 +122,75 @@ pub struct Truth {
     /// rms(M − M_exact) / rms(M_exact − Φ); none where M is constant.
     #[serde(rename = "M_rel_delta")]
     pub mobility_rel_delta: Option<f64>,
+}
+
+/// A benchmark of the paper done again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reproduction {
+    /// Which benchmark.
+    pub benchmark: String,
+    /// At which scale.
+    pub scale: String,
+    /// The machine.
+    pub machine: String,
+    /// Seconds in all, the reference data included.
+    pub seconds: f64,
+    /// Numbers, in the order in which a reader wants them.
+    pub numbers: Vec<Reproduced>,
+    /// What the paper leaves open and how it was chosen.
+    pub choices: Vec<String>,
+    /// Where these numbers differ from the paper's, and why.
+    pub differences: Vec<String>,
+}
+
+/// A number beside the paper's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reproduced {
+    /// A name that stays.
+    pub key: String,
+    /// What it is.
+    pub what: String,
+    /// The number found.
+    pub found: f64,
+    /// Its standard error, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub stderr: Option<f64>,
+    /// The paper's.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub paper: Option<f64>,
+    /// The exact one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub exact: Option<f64>,
+}
+
+impl Reproduced {
+    /// A number by itself.
+    pub(crate) fn new(key: &str, what: impl Into<String>, found: f64) -> Self {
+        Self {
+            key: key.into(),
+            what: what.into(),
+            found,
+            stderr: None,
+            paper: None,
+            exact: None,
+        }
+    }
+
+    /// With its standard error.
+    pub(crate) fn give_or_take(mut self, stderr: f64) -> Self {
+        self.stderr = Some(stderr);
+        self
+    }
+
+    /// With the paper's.
+    pub(crate) fn paper(mut self, value: f64) -> Self {
+        self.paper = Some(value);
+        self
+    }
+
+    /// With the exact one.
+    pub(crate) fn exact(mut self, value: f64) -> Self {
+        self.exact = Some(value);
+        self
+    }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
 use crate::report::{Section, hovmoeller_figure};
-use crate::simulate::{Scheme, SimulateConfig};
+use crate::simulate::SimulateConfig;
 use crate::validate::{
     ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig, Validation,
     check_response, compare_spectra, validate_rollouts,
@@ -40,6 +40,9 @@ pub struct Runs {
 
 /// Weak error of the step, small beside the sampling error of most records.
 const STEP_ERROR: f64 = 0.003;
+
+/// The shortest step of the constant closure, in steps of the model.
+const SHORTER: f64 = 0.1;
 
 /// Fraction of samples outside the support from which there is a warning, and a failure.
 const OUTSIDE: (f64, f64) = (0.01, 0.1);
@@ -68,9 +71,10 @@ pub fn validate_model(
         ("constant closure", RolloutRole::Constant, constant),
     ] {
         let learned = role == RolloutRole::Learned;
-        protocol.dt = match step(model, interval, config, control) {
+        // A closure that needs much shorter steps than the model is no comparison.
+        let shortest = if learned { 0.0 } else { SHORTER * dt };
+        protocol.dt = match step(model, interval, shortest, config, control) {
             Err(error) if learned || error.is_interrupted() => return Err(error),
-            // A closure that no step can simulate is no comparison.
             Err(_) => continue,
             Ok(dt) => dt,
         };
@@ -197,6 +201,7 @@ impl Runs {
 fn step(
     model: &LangevinModel,
     interval: f64,
+    shortest: f64,
     config: &FitConfig,
     control: &Control,
 ) -> Result<f64> {
@@ -204,7 +209,9 @@ fn step(
         Some(dt) => dt,
         None => {
             let steps = StepConfig {
+                scheme: config.simulate.scheme,
                 tolerance: STEP_ERROR,
+                shortest,
                 seed: config.seed,
                 ..StepConfig::default()
             };
@@ -239,7 +246,7 @@ fn protocol(
         save_every: interval,
         trajectories,
         seed: config.seed,
-        scheme: Scheme::Euler,
+        scheme: config.simulate.scheme,
         burn_in: (burn_in / interval).ceil() * interval,
     })
 }

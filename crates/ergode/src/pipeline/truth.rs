@@ -9,13 +9,13 @@ use crate::score::{ExactScore, Score};
 use crate::systems::ExactFields;
 
 /// States at which fields are compared, at most.
-pub(super) const COMPARED: usize = 20_000;
+pub(crate) const COMPARED: usize = 20_000;
 
 /// Most numbers in a tile of tensors.
 const MOST_NUMBERS: usize = 4_000_000;
 
 /// About `count` samples at even distances, as a tile (D, n); fewer where tensors would be large.
-pub(super) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
+pub(crate) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
     let dim = ensemble.dim();
     let count = count.min(MOST_NUMBERS / (dim * dim)).max(1);
     let every = ensemble.samples().div_ceil(count);
@@ -35,18 +35,19 @@ pub(super) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
     (0..dim * n).map(|at| rows[at % n * dim + at / n]).collect()
 }
 
-/// The errors of a model at the states of a tile.
-pub(super) fn compare(
-    model: &LangevinModel,
-    constant: &LangevinModel,
+/// The errors of a score and a mobility, whose constant closure is Φ, at the states of a tile.
+pub(crate) fn compare(
+    score: &dyn Score,
+    mobility: &dyn Mobility,
+    constant: &dyn Mobility,
     exact: &dyn ExactFields,
     states: &[f64],
 ) -> Truth {
-    let dim = model.dim();
+    let dim = score.dim();
     let n = states.len() / dim;
     let [mut found, mut phi, mut wanted] = [(); 3].map(|()| vec![0.0; dim * dim * n]);
-    model.mobility().mobility(states, &mut found);
-    constant.mobility().mobility(states, &mut phi);
+    mobility.mobility(states, &mut found);
+    constant.mobility(states, &mut phi);
     state_by_state(dim, states, &mut wanted, |x, m| exact.mobility(x, m));
     // ½(A ± Aᵀ) of found and wanted, summed over entries and states.
     let part = |sign: f64| {
@@ -71,7 +72,7 @@ pub(super) fn compare(
     let ratio = |(away, size): (f64, f64), least: f64| (size > least).then(|| (away / size).sqrt());
     let negligible = 1e-6 * (symmetric.1 + skew.1);
     Truth {
-        score_rel_l2: score_error(model.score(), &ExactScore::new(dim, exact), states),
+        score_rel_l2: score_error(score, &ExactScore::new(dim, exact), states),
         diffusion_rel_l2: (symmetric.0 / symmetric.1).sqrt(),
         current_rel_l2: ratio(skew, negligible),
         mobility_rel_delta: ratio((distance(&found), distance(&phi)), negligible),
@@ -90,14 +91,14 @@ fn score_error(found: &dyn Score, exact: &dyn Score, states: &[f64]) -> f64 {
 
 /// The exact mobility as figures take it. Exact fields know ∇·M; for ∇·Mᵀ, which only the figure of the
 /// current needs, M is differenced over a thousandth of the spread of the samples.
-pub(super) struct ExactMobility<'a> {
+pub(crate) struct ExactMobility<'a> {
     fields: &'a dyn ExactFields,
     steps: Vec<f64>,
 }
 
 impl<'a> ExactMobility<'a> {
     /// For the coordinates of `model`.
-    pub(super) fn new(model: &LangevinModel, fields: &'a dyn ExactFields) -> Self {
+    pub(crate) fn new(model: &LangevinModel, fields: &'a dyn ExactFields) -> Self {
         let spread = |column: ndarray::ArrayView1<f64>| 1e-3 * column.std(0.0);
         let starts = model.starts();
         Self {

@@ -166,6 +166,17 @@ impl Affine2dReference {
         &self.system
     }
 
+    /// Φ = ⟨M⟩, (2, 2) row by row.
+    pub fn mean_mobility(&self) -> [f64; 4] {
+        let (mut sum, mut total, mut m) = ([0.0; 4], 0.0, [0.0; 4]);
+        for ((i, j), p) in self.grid.density().indexed_iter() {
+            self.mobility(&self.grid.node(i, j), &mut m);
+            sum.iter_mut().zip(m).for_each(|(sum, m)| *sum += p * m);
+            total += p;
+        }
+        sum.map(|sum| sum / total)
+    }
+
     /// r_ref, the circulation in R_ref = r_ref J.
     pub fn circulation(&self, x: &[f64]) -> f64 {
         self.grid.circulation(x).0

@@ -32,6 +32,28 @@ impl Default for ResidualConfig {
     }
 }
 
+impl ResidualConfig {
+    /// Lags that the local polynomials need around those of `grid`, and their spacing.
+    pub(crate) fn grid(&self, ensemble: &Ensemble, grid: &LagGrid) -> Result<(LagGrid, f64)> {
+        let lags = grid.lags();
+        let Some(interval) = ensemble.sampling_interval() else {
+            let spacing = lags
+                .windows(2)
+                .map(|w| w[1] - w[0])
+                .fold(f64::INFINITY, f64::min);
+            return Ok((grid.clone(), spacing));
+        };
+        let reach = (4.0 * self.bandwidth).ceil() as usize;
+        let mut steps: Vec<usize> = Vec::new();
+        for lag in lags {
+            let step = (lag / interval).round() as usize;
+            let first = steps.last().map_or(0, |last| last + 1);
+            steps.extend(step.saturating_sub(reach).max(first)..=step + reach);
+        }
+        Ok((LagGrid::even(interval, steps)?, interval))
+    }
+}
+
 /// Ċ_obs and A\[Φ\] at the lags of an operator, kept per block.
 ///
 /// A\[Φ\] is evaluated with the stationary score (`eq:app_affine_2d_Phi_operator`), and the target of the
@@ -64,7 +86,7 @@ pub fn estimate_residual(
              coordinates of the data"
         )));
     }
-    let (grid, spacing) = statistics_grid(ensemble, operator.grid(), config)?;
+    let (grid, spacing) = config.grid(ensemble, operator.grid())?;
     let initial = Initial::new(operator.initial(), stationary, phi);
     let future = operator.future();
     let sums = accumulate_lagged(ensemble, future, &initial, &grid, statistics, control)?;
@@ -87,30 +109,6 @@ pub fn estimate_residual(
         sums,
         places,
     })
-}
-
-/// Lags that the local polynomials need around those of the operator, and their spacing.
-fn statistics_grid(
-    ensemble: &Ensemble,
-    grid: &LagGrid,
-    config: &ResidualConfig,
-) -> Result<(LagGrid, f64)> {
-    let lags = grid.lags();
-    let Some(interval) = ensemble.sampling_interval() else {
-        let spacing = lags
-            .windows(2)
-            .map(|w| w[1] - w[0])
-            .fold(f64::INFINITY, f64::min);
-        return Ok((grid.clone(), spacing));
-    };
-    let reach = (4.0 * config.bandwidth).ceil() as usize;
-    let mut steps: Vec<usize> = Vec::new();
-    for lag in lags {
-        let step = (lag / interval).round() as usize;
-        let first = steps.last().map_or(0, |last| last + 1);
-        steps.extend(step.saturating_sub(reach).max(first)..=step + reach);
-    }
-    Ok((LagGrid::even(interval, steps)?, interval))
 }
 
 impl ResidualTarget {

@@ -1,0 +1,132 @@
+//! What each change to the paper's recipe brings on its two-dimensional benchmark.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::Bench;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::mobility::{ChannelScale, PaperConfig, fit_paper_mobility};
+use crate::pipeline::{COMPARED, Truth, compare, tile};
+use crate::report::{Section, Table};
+use crate::systems::Affine2dReference;
+
+/// A recipe that was tried.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Variant {
+    name: String,
+    truth: Truth,
+    /// Mean over the channels of χ² per equation of the residual operator.
+    chi2: f64,
+}
+
+/// Degree of the control variate.
+const BASELINE: usize = 4;
+
+impl Bench<'_> {
+    /// Fit the mobility by variants of the recipe, each a change to the one before, and tabulate their errors.
+    pub(super) fn affine2d_variants(
+        &self,
+        training: &Ensemble,
+        reference: &Affine2dReference,
+        paper: &PaperConfig,
+    ) -> Result<Section> {
+        let mut table = Table::new(
+            "Relative errors over the training samples; M relative to M − Φ, so that Φ itself has 1",
+            &["recipe", "score", "D", "R", "M", "χ² per equation"],
+        );
+        for (k, (name, config)) in variants(paper, self.config.seed).into_iter().enumerate() {
+            (self.tell)(&format!("variant: {name}"));
+            let key = json!({
+                "ergode": env!("CARGO_PKG_VERSION"), "data": format!("{:016x}", training.fingerprint()),
+                "config": config,
+            });
+            let (variant, _) = self.folder.stage(&format!("variant-{k}"), key, || {
+                self.variant(name, training, reference, &config)
+            })?;
+            let truth = &variant.truth;
+            let percent =
+                |value: Option<f64>| value.map_or(String::new(), |v| format!("{:.1} %", 100.0 * v));
+            table = table.row([
+                variant.name.clone(),
+                percent(Some(truth.score_rel_l2)),
+                percent(Some(truth.diffusion_rel_l2)),
+                percent(truth.current_rel_l2),
+                truth
+                    .mobility_rel_delta
+                    .map_or(String::new(), |v| format!("{v:.3}")),
+                format!("{:.2}", variant.chi2),
+            ]);
+        }
+        Ok(
+            Section::new("variants", "What each change to the recipe brings")
+                .prose("Each row is the one above it with one change more.")
+                .with(table),
+        )
+    }
+
+    fn variant(
+        &self,
+        name: &str,
+        training: &Ensemble,
+        reference: &Affine2dReference,
+        config: &PaperConfig,
+    ) -> Result<Variant> {
+        // Networks that variants share are trained once.
+        let noise = if config.stationary.noise.antithetic {
+            "antithetic"
+        } else {
+            "plain"
+        };
+        let folder = self.folder.stages().join(noise);
+        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
+        let found = fit_paper_mobility(training, config, Some(&folder), self.control)?;
+        if self.control.stopped() {
+            return Err(Error::interrupted());
+        }
+        let states = tile(training, COMPARED);
+        let (score, mobility) = (&found.stationary, &found.fit.mobility);
+        let curves = &found.fit.curves;
+        Ok(Variant {
+            name: name.to_owned(),
+            truth: compare(score, mobility, &found.constant, reference, &states),
+            chi2: curves.iter().map(|c| c.chi2()).sum::<f64>() / curves.len() as f64,
+        })
+    }
+}
+
+/// The recipe as printed, then one change more each time.
+fn variants(paper: &PaperConfig, seed: u64) -> Vec<(&'static str, PaperConfig)> {
+    let mut config = paper.clone();
+    config.stationary.noise.seed = seed;
+    config.conditional.noise.seed = seed;
+    config.mobility.seed = seed;
+    config.mobility.scale = ChannelScale::Channel;
+    config.mobility.lag_exponent = 0.25;
+    config.mobility.lags_per_step = Some(4);
+    // All steps, whatever the held-out loss says.
+    config.mobility.train.patience = 0;
+    config.stationary.noise.antithetic = false;
+    config.conditional.noise.antithetic = false;
+    let mut list = vec![("as printed", config.clone())];
+    let mut next = |name, change: &dyn Fn(&mut PaperConfig)| {
+        change(&mut config);
+        list.push((name, config.clone()));
+    };
+    next("antithetic noise", &|c| {
+        c.stationary.noise.antithetic = true;
+        c.conditional.noise.antithetic = true;
+    });
+    next(
+        "all lags in every step, equations weighted by their error",
+        &|c| {
+            c.mobility.scale = ChannelScale::SamplingError;
+            c.mobility.lag_exponent = 0.0;
+            c.mobility.lags_per_step = None;
+            c.mobility.train.patience = paper.mobility.train.patience;
+        },
+    );
+    next("control variate", &|c| c.baseline_degree = Some(BASELINE));
+    next("φ_n of degree 1 and 2", &|c| c.initial_degree = 2);
+    list
+}
