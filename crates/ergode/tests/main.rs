@@ -19,6 +19,7 @@ mod nn;
 mod observable;
 mod pipeline;
 mod report;
+mod reproduce;
 mod score;
 mod score_certificate;
 mod score_conditional;

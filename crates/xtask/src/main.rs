@@ -3,6 +3,7 @@
 mod bench;
 mod checks;
 mod pages;
+mod paper;
 mod process;
 mod python;
 mod workspace;
@@ -34,6 +35,7 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
         ["pages"] => pages::test(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
         ["bench", rest @ ..] => bench::run(rest),
+        ["paper", rest @ ..] => paper::write(&Workspace::locate()?, rest),
         [] => Err(format!("no command given\n\n{}", help())),
         ["help" | "test" | "pages" | "ci", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
@@ -53,6 +55,7 @@ Commands:
   pages                open pages of the debug build in Chromium; the last step of test
   ci                   check formatting, lints and documentation, then run the tests
   bench NAME [--json]  run a benchmark beside its peers; --json prints one JSON object
+  paper [--scale S]    do the paper's benchmarks again, where that was not done, and write docs/paper.md
   help                 print this text
 
 Benchmarks:
@@ -76,7 +79,7 @@ mod tests {
     #[test]
     fn help_names_every_command_and_benchmark() {
         let text = help();
-        for word in ["test", "pages", "ci", "bench", "help", "simulate"] {
+        for word in ["test", "pages", "ci", "bench", "paper", "help", "simulate"] {
             assert!(text.contains(&format!("\n  {word} ")), "{word}");
         }
     }

@@ -270,3 +270,52 @@ pub(super) fn short_lag_phi(
     let sums = accumulate_lagged(data, &x, &x, &grid, &statistics, control)?;
     estimate_constant_mobility(&sums, &PhiMethod::Quadratic, class)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::ExactScore;
+    use crate::systems::{
+        ExactFields, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System, generate,
+    };
+
+    /// Largest deviation of Ċ − A[M] from zero, in standard errors.
+    fn deviation(data: &Ensemble, system: &OrnsteinUhlenbeck, mobility: &Array2<f64>) -> f64 {
+        let future = Monomials::new(data.names(), 1..=2).unwrap();
+        let score = ExactScore::new(2, system);
+        let lags = [0.2, 0.4, 0.8];
+        let control = Control::new();
+        let curves = operator_curves(data, &future, &score, &[mobility], &lags, &control).unwrap();
+        (0..curves.channels())
+            .flat_map(|channel| {
+                let (left, error) = curves.difference(channel, 0, 1);
+                left.into_iter().zip(error)
+            })
+            .map(|(left, error)| (left / error).abs())
+            .fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn the_operator_of_the_exact_mobility_is_the_derivative_of_the_correlations() {
+        let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+            drift: vec![vec![1.0, 0.8], vec![-0.8, 1.0]],
+            diffusion: vec![vec![1.0, 0.0], vec![0.0, 1.0]],
+            mean: vec![0.3, 0.0],
+        })
+        .unwrap();
+        let mut protocol = system.protocol();
+        protocol.simulate.time = 400.0;
+        protocol.simulate.save_every = 0.05;
+        protocol.simulate.trajectories = 32;
+        let data = generate(&system, &protocol, &Control::new())
+            .unwrap()
+            .ensemble;
+        let mut m = [0.0; 4];
+        ExactFields::mobility(&system, &[0.0, 0.0], &mut m);
+        let exact = Array2::from_shape_vec((2, 2), m.to_vec()).unwrap();
+        let right = deviation(&data, &system, &exact);
+        assert!(right < 5.1, "{right}");
+        let wrong = deviation(&data, &system, &exact.t().to_owned());
+        assert!(wrong > 10.2, "{wrong}");
+    }
+}

@@ -1,0 +1,219 @@
+//! The page of results: the paper's benchmarks done again, their numbers and figures put together.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::process;
+use crate::workspace::Workspace;
+
+/// A run that the page shows.
+struct Run {
+    benchmark: &'static str,
+    recipe: &'static str,
+    /// Figures that are copied, by their names in the report of the run, with what the paper calls them.
+    figures: &'static [(&'static str, &'static str)],
+}
+
+const RUNS: &[Run] = &[
+    Run {
+        benchmark: "cir",
+        recipe: "semigroup",
+        figures: &[
+            ("k-curves", "K_m(t)"),
+            ("residuals", "the channels from data"),
+        ],
+    },
+    Run {
+        benchmark: "affine2d",
+        recipe: "semigroup",
+        figures: AFFINE,
+    },
+    Run {
+        benchmark: "affine2d",
+        recipe: "weak",
+        figures: &[],
+    },
+    Run {
+        benchmark: "affine2d",
+        recipe: "paper",
+        figures: AFFINE,
+    },
+];
+
+const AFFINE: &[(&str, &str)] = &[
+    ("fields", "mobility fields"),
+    ("correlations", "forward validation"),
+    ("operator", "residual-operator fit"),
+];
+
+/// Runs what has not been run at this scale, and writes `docs/paper.md` and its figures.
+pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
+    let scale = match args {
+        [] => "small",
+        ["--scale", scale @ ("small" | "paper")] => scale,
+        other => {
+            return Err(format!(
+                "unexpected arguments {other:?}; --scale small|paper"
+            ));
+        }
+    };
+    process::stream_to_stderr(&mut workspace.cargo(&["build", "--release"]))?;
+    let docs = workspace.root().join("docs");
+    let mut text = String::from(HEAD);
+    for run in RUNS {
+        let (folder, command) = done(workspace, run, scale)?;
+        let results = read(&folder.join("results.json"))?;
+        text += &section(run, &results, &command)?;
+        for (name, title) in run.figures {
+            let file = figure(&folder, &docs, run, name)?;
+            let _ = writeln!(text, "![{title}](paper/{file})\n");
+        }
+    }
+    let page = docs.join("paper.md");
+    fs::write(&page, text).map_err(|error| format!("{}: {error}", page.display()))
+}
+
+const HEAD: &str = "# The paper's benchmarks, done again
+
+Every number and figure on this page is from `ergode reproduce`, by the command that stands above it; the page is
+put together by `cargo xtask paper` from the `results.json` and the figures of the runs. *Paper* is
+\"Conditional Score-Based Modeling of Effective Langevin Dynamics\" (L. T. Giorgini).
+
+";
+
+/// The folder of a run, made unless it is there, and the command that makes it.
+fn done(workspace: &Workspace, run: &Run, scale: &str) -> Result<(PathBuf, String), String> {
+    let name = format!("{}-{}-{scale}", run.benchmark, run.recipe);
+    let folder = workspace.target().join("paper").join(&name);
+    let args = [
+        "reproduce",
+        run.benchmark,
+        "--recipe",
+        run.recipe,
+        "--scale",
+        scale,
+        "-o",
+    ];
+    let shown = format!("ergode {} {name}", args.join(" "));
+    let finished =
+        read(&folder.join("results.json")).is_ok_and(|r| r.get("reproduction").is_some());
+    let cli = || Command::new(workspace.target().join("release").join("ergode"));
+    if !finished {
+        process::announce(&shown);
+        process::stream_to_stderr(cli().args(args).arg(&folder))?;
+    }
+    let figures = folder.join("figures");
+    process::stream_to_stderr(
+        cli()
+            .arg("report")
+            .arg(&folder)
+            .arg("--figures")
+            .arg(figures),
+    )?;
+    Ok((folder, shown))
+}
+
+fn read(path: &Path) -> Result<Value, String> {
+    let fault = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(path).map_err(|error| fault(&error))?;
+    serde_json::from_str(&text).map_err(|error| fault(&error))
+}
+
+/// Title, command, numbers, choices and differences of a run.
+fn section(run: &Run, results: &Value, command: &str) -> Result<String, String> {
+    let found = &results["reproduction"];
+    let (Some(numbers), Some(machine)) = (found["numbers"].as_array(), found["machine"].as_str())
+    else {
+        return Err(format!("{command}: its results have no reproduction"));
+    };
+    let mut text = format!("## {}, recipe {}\n\n", run.benchmark, run.recipe);
+    let seconds = found["seconds"].as_f64().unwrap_or(0.0);
+    let _ = writeln!(text, "`{command}`: {seconds:.0} s on {machine}.\n");
+    text += "| | here | standard error | paper | exact |\n|---|---|---|---|---|\n";
+    for number in numbers {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} |",
+            number["what"].as_str().unwrap_or_default(),
+            digits(&number["found"]),
+            digits(&number["stderr"]),
+            digits(&number["paper"]),
+            digits(&number["exact"])
+        );
+    }
+    text += &against_exact(results);
+    for (title, key) in [
+        ("Chosen where the paper does not say", "choices"),
+        ("Differences", "differences"),
+    ] {
+        let lines: Vec<&str> = found[key]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        if !lines.is_empty() {
+            let _ = writeln!(text, "\n{title}:\n\n- {}", lines.join("\n- "));
+        }
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+/// The pointwise errors and the verdict.
+fn against_exact(results: &Value) -> String {
+    let (truth, validation) = (&results["truth"], &results["validation"]);
+    let mut text = String::new();
+    for (what, value) in [
+        ("relative error of the score", &truth["score_rel_l2"]),
+        ("relative error of D", &truth["D_rel_l2"]),
+        ("relative error of R", &truth["R_rel_l2"]),
+        ("error of M relative to M − Φ", &truth["M_rel_delta"]),
+        (
+            "correlations: error over noise floor",
+            &validation["rmse_over_floor"],
+        ),
+        (
+            "other observables: error over noise floor",
+            &validation["other_over_floor"],
+        ),
+    ] {
+        if value.is_number() {
+            let _ = writeln!(text, "| {what} | {} | | | |", digits(value));
+        }
+    }
+    let verdict = validation["verdict"].as_str().unwrap_or("none");
+    text + &format!("\nVerdict on held-out data: *{verdict}*.\n")
+}
+
+/// A number in four digits; nothing where there is none.
+fn digits(value: &Value) -> String {
+    let Some(value) = value.as_f64() else {
+        return String::new();
+    };
+    let size = value.abs();
+    if size != 0.0 && !(1e-3..1e5).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let places = if size == 0.0 {
+        0
+    } else {
+        (3 - size.log10().floor() as i32).max(0) as usize
+    };
+    format!("{value:.places$}")
+}
+
+/// Copies a figure of a run beside the page, and returns its name there.
+fn figure(folder: &Path, docs: &Path, run: &Run, name: &str) -> Result<String, String> {
+    let file = format!("{}-{}-{name}.svg", run.benchmark, run.recipe);
+    let target = docs.join("paper");
+    fs::create_dir_all(&target).map_err(|error| format!("{}: {error}", target.display()))?;
+    let source = folder.join("figures").join(format!("{name}.svg"));
+    fs::copy(&source, target.join(&file))
+        .map_err(|error| format!("{}: {error}", source.display()))?;
+    Ok(file)
+}
