@@ -92,16 +92,17 @@ pub use lagged::{
 };
 pub use mobility::{
     ChannelScale, Conditional, ConditionalOperator, ConstantMobility, CorrelationBound, Equations,
-    Expectations, GeneratorResidual, Identifiability, LadderConfig, LatticeConfig, LatticeMobility,
-    LatticeScore, LatticeSums, LatticeWeak, LinearMobility, MeanConstraint, Mobility,
-    MobilityConfig, MobilityFit, Moments, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit,
-    OperatorSums, PaperConfig, PaperFit, PhiMethod, PolynomialConfig, PolynomialSums, Positivity,
-    Recipe, RecipeConfig, RecipeFit, Repair, ResidualConfig, ResidualCurve, ResidualTarget,
-    RidgeTrial, Rung, ScoreCoefficients, Semigroup, SemigroupConfig, SpinNeighbourhood, Structure,
-    StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_lattice,
-    accumulate_polynomials, doubling_lags, estimate_constant_mobility, estimate_residual,
-    estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
-    fit_neural_mobility, fit_paper_mobility, neighbourhood_families, refine_positive, site_blocks,
+    Expectations, GeneratorResidual, HomogeneousSlice, Identifiability, LadderConfig,
+    LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, LinearMobility,
+    MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility,
+    NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit, PhiMethod,
+    PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig, RecipeFit, Repair,
+    ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung, ScoreCoefficients, Semigroup,
+    SemigroupConfig, SpinNeighbourhood, Structure, StructureConfig, SymmetryClass, TensorBasis,
+    TimeForm, Weak, WeakConfig, accumulate_lattice, accumulate_polynomials, doubling_lags,
+    estimate_constant_mobility, estimate_residual, estimate_structure, fit_mobility,
+    fit_mobility_ladder, fit_mobility_recipe, fit_neural_mobility, fit_paper_mobility,
+    neighbourhood_families, refine_positive, site_blocks,
 };
 pub use model::{
     LangevinModel, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial, StoredMobility,
@@ -122,10 +123,11 @@ pub use pipeline::{
 };
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
-    LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, Role, Section, SectionPart,
-    Series, SeriesStyle, Table, check_section, entropy_section, equation_section, field_section,
-    fit_section, hovmoeller_figure, residual_section, response_section, score_section,
-    spectrum_section, spin_section, structure_section, validation_sections, write_figures,
+    LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, ResidualLines, Role, Section,
+    SectionPart, Series, SeriesStyle, SpinClosure, Table, check_section, entropy_section,
+    equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
+    response_section, ring_sections, score_section, spectrum_section, spin_section,
+    structure_section, validation_sections, write_figures,
 };
 pub use reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
 pub use score::{
@@ -150,7 +152,8 @@ pub use systems::{
 };
 pub use validate::{
     Comparison, Curve, CurveAxis, Distance, EntropyProduction, LagSpectrum, Mode, RecordSummary,
-    Response, ResponseCheck, Rollout, RolloutCurve, RolloutRole, SpectrumComparison,
-    SpectrumConfig, ValidateConfig, Validation, Worst, WorstPoint, check_response, compare_spectra,
-    entropy_production, entropy_production_of_fit, validate_rollouts,
+    Response, ResponseCheck, RingCompareConfig, RingComparison, RingErrors, RingRollout, Rollout,
+    RolloutCurve, RolloutRole, SpectrumComparison, SpectrumConfig, ValidateConfig, Validation,
+    Worst, WorstPoint, check_response, compare_rings, compare_spectra, entropy_production,
+    entropy_production_of_fit, validate_rollouts,
 };

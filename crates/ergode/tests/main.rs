@@ -31,3 +31,4 @@ mod support;
 mod systems;
 mod validate;
 mod validate_physics;
+mod validate_ring;

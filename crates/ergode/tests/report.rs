@@ -3,8 +3,8 @@
 use ergode::{
     Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Ensemble, FieldPair, Figure, Heatmap,
     LabelledMatrix, LinearMobility, Lines, Mobility, Page, Palette, Panel, PanelContent, Role,
-    Score, Section, SectionPart, Series, SeriesStyle, Standardiser, Table, TensorBasis,
-    equation_section, field_section, hovmoeller_figure, spin_section, write_figures,
+    Score, Section, SectionPart, Series, SeriesStyle, SpinClosure, Standardiser, Table,
+    TensorBasis, equation_section, field_section, hovmoeller_figure, spin_section, write_figures,
 };
 use ndarray::{Array2, Array3, array};
 
@@ -356,7 +356,12 @@ fn spins_are_projected_on_the_terms_of_their_span() {
         ((7 * t + 13 * c + n) as f64).sin()
     });
     let data = Ensemble::from_array3(values.into(), 0.1).unwrap();
-    let section = spin_section(&block, None, &data).unwrap();
+    let closure = |name: &'static str, role: Role| SpinClosure {
+        name,
+        role,
+        block: &block,
+    };
+    let section = spin_section(&[closure("model", Role::Model)], &data).unwrap();
     let panels = panels_of(&section, "spin-mobility");
     let mut cells = 0;
     for (panel, expected) in panels.iter().zip([
@@ -374,7 +379,13 @@ fn spins_are_projected_on_the_terms_of_their_span() {
         }
     }
     assert!(cells > 300, "{cells}");
-    assert!(spin_section(&quadratic(), None, &data).is_err());
+    let flat = quadratic();
+    let planar = SpinClosure {
+        name: "planar",
+        role: Role::Model,
+        block: &flat,
+    };
+    assert!(spin_section(&[planar], &data).is_err());
     let figure = hovmoeller_figure(&[("data", &data), ("model", &data)], 2, 3, 50).unwrap();
     let PanelContent::Heatmap(map) = &figure.panels[1].content else {
         panic!("a heatmap");

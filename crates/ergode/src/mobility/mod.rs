@@ -36,8 +36,8 @@ pub use fit::fit_mobility;
 pub use identifiability::{CorrelationBound, Identifiability};
 pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
 pub use lattice::{
-    LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, ScoreCoefficients,
-    SpinNeighbourhood, accumulate_lattice, neighbourhood_families,
+    HomogeneousSlice, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
+    ScoreCoefficients, SpinNeighbourhood, accumulate_lattice, neighbourhood_families,
 };
 pub use linear::LinearMobility;
 pub use moments::{

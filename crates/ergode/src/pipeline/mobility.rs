@@ -218,7 +218,7 @@ pub(super) fn by_network(
         psd_violation: 0.0,
         warnings: Vec::new(),
     };
-    let residuals = residual_section(&found.fit);
+    let residuals = residual_section(&found.fit, &[])?;
     let mobility = MobilityFound {
         mobility: found.fit.mobility.into(),
         results,

@@ -9,8 +9,8 @@ use crate::check::{CheckReport, Verdict};
 use crate::data::Ensemble;
 use crate::model::LangevinModel;
 use crate::report::{
-    Conclusion, FieldPair, Page, Section, SectionPart, Table, check_section, entropy_section,
-    equation_section, field_section, fit_section, response_section, score_section,
+    Conclusion, FieldPair, Page, Role, Section, SectionPart, SpinClosure, Table, check_section,
+    entropy_section, equation_section, field_section, fit_section, response_section, score_section,
     spectrum_section, spin_section, validation_sections,
 };
 use crate::score::{ExactScore, ScoreCertificate};
@@ -125,7 +125,12 @@ pub(super) fn model_sections(
 fn fields(material: &Material) -> Option<Section> {
     let model = material.model;
     if let Some(onsite) = model.onsite() {
-        return spin_section(onsite, None, material.held_out).ok();
+        let closure = SpinClosure {
+            name: "model",
+            role: Role::Model,
+            block: onsite,
+        };
+        return spin_section(&[closure], material.held_out).ok();
     }
     let score = material
         .exact

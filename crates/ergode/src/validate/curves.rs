@@ -82,7 +82,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.axes.iter().map(|axis| axis.at.len()).product()
     }
 }

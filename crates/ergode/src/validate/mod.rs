@@ -10,6 +10,7 @@ mod modes;
 mod observables;
 mod passage;
 mod response;
+mod ring;
 mod setting;
 mod spectrum;
 mod verdict;
@@ -20,6 +21,7 @@ pub use entropy::{EntropyProduction, entropy_production, entropy_production_of_f
 pub use floor::Distance;
 pub use modes::{LagSpectrum, Mode, SpectrumComparison, SpectrumConfig, compare_spectra};
 pub use response::{Response, ResponseCheck, check_response};
+pub use ring::{RingCompareConfig, RingComparison, RingErrors, RingRollout, compare_rings};
 
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,8 @@ pub enum RolloutRole {
     Learned,
     /// The same score with the constant mobility, for comparison.
     Constant,
+    /// An independent run of the system that the data are from: what no model can be closer than.
+    Reference,
     /// Anything else, for comparison.
     Other,
 }

@@ -178,8 +178,8 @@ fn longest_stretch(ensemble: &Ensemble) -> f64 {
     segments.fold(0.0, f64::max)
 }
 
-/// The values of every coordinate at equally spaced samples.
-fn sorted(ensemble: &Ensemble) -> Vec<Vec<f64>> {
+/// The values of every coordinate at equally spaced samples, sorted.
+pub(super) fn sorted(ensemble: &Ensemble) -> Vec<Vec<f64>> {
     let stride = ensemble.samples().div_ceil(SORTED);
     let mut values = vec![Vec::new(); ensemble.dim()];
     let mut row = vec![0.0; ensemble.dim()];

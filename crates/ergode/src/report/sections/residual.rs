@@ -1,26 +1,76 @@
 //! How a network meets the equations that it was trained on.
 
 use crate::check::digits;
+use crate::error::{Error, Result};
 use crate::mobility::{NeuralMobilityFit, ResidualCurve};
 use crate::report::{Figure, Lines, Panel, Role, Section, Series, SeriesStyle};
 
+/// Equations that are all drawn, and those that are drawn where there are more.
+const PANELS: usize = 36;
+const FEW: usize = 12;
+
+/// A\[M − Φ\] of another mobility M for the equations of a fit, such as the exact one or a second closure.
+#[derive(Clone, Copy, Debug)]
+pub struct ResidualLines<'a> {
+    /// Name of the mobility.
+    pub name: &'a str,
+    /// What it is.
+    pub role: Role,
+    /// Values at the lags of the fit, one list for each of its curves.
+    pub values: &'a [Vec<f64>],
+}
+
 /// The residual-operator curves: what the constant mobility leaves of the derivatives of the
-/// correlations, and what the network makes of it.
-pub fn residual_section(fit: &NeuralMobilityFit) -> Section {
-    let panel = |curve: &ResidualCurve| {
+/// correlations, what the network makes of it, and what `others` make of it.
+///
+/// Of many equations, as on a ring, those are drawn whose target is largest in units of its errors.
+///
+/// # Errors
+/// When `others` do not have the equations and lags of the fit.
+pub fn residual_section(fit: &NeuralMobilityFit, others: &[ResidualLines]) -> Result<Section> {
+    for lines in others {
+        let whole = |values: &Vec<f64>| values.len() == fit.lags.len();
+        if lines.values.len() != fit.curves.len() || !lines.values.iter().all(whole) {
+            return Err(Error::input(format!(
+                "the residuals of {} are {} lists; the fit has {} equations at {} lags",
+                lines.name,
+                lines.values.len(),
+                fit.curves.len(),
+                fit.lags.len()
+            )));
+        }
+    }
+    let shown = shown(&fit.curves);
+    let panel = |k: usize| {
+        let curve = &fit.curves[k];
+        let line = |role: Role, y: &[f64]| Series::new(role, fit.lags.clone(), y);
         let target: Vec<f64> = curve.target().collect();
-        let series = vec![
-            Series::new(Role::Data, fit.lags.clone(), target)
+        let mut series = vec![
+            line(Role::Data, &target)
                 .with_error(curve.target_error.clone())
                 .styled(SeriesStyle::LineAndPoints)
                 .named("left by the constant mobility"),
-            Series::new(Role::Model, fit.lags.clone(), curve.fitted.clone()).named("network"),
+            line(Role::Model, &curve.fitted).named("network"),
         ];
+        let more = others
+            .iter()
+            .map(|lines| line(lines.role, &lines.values[k]).named(lines.name));
+        series.extend(more);
         let title = format!("{} with {}", curve.future, curve.initial);
         Panel::new("lag", "", Lines::new(series)).titled(title)
     };
     let chi2 = fit.curves.iter().map(ResidualCurve::chi2).sum::<f64>() / fit.curves.len() as f64;
-    Section::new("residuals", "Residual operator")
+    let caption = if shown.len() < fit.curves.len() {
+        format!(
+            "The {} of {} equations with the largest target in units of its errors. Points: data, with two \
+             standard errors. Lines: mobilities.",
+            shown.len(),
+            fit.curves.len()
+        )
+    } else {
+        "Points: data, with two standard errors. Lines: mobilities.".into()
+    };
+    Ok(Section::new("residuals", "Residual operator")
         .prose(format!(
             "The network is trained so that the conditional operator of M − Φ gives what the constant \
              mobility Φ leaves of the derivatives of the correlations. The mean square of what is left \
@@ -31,8 +81,23 @@ pub fn residual_section(fit: &NeuralMobilityFit) -> Section {
         .with(Figure::grid(
             "residuals",
             "Residual-operator curves",
-            "Points: data, with two standard errors. Lines: the network.",
+            &caption,
             3,
-            fit.curves.iter().map(panel).collect(),
-        ))
+            shown.into_iter().map(panel).collect(),
+        )))
+}
+
+/// The curves to draw: all, or of many those with the largest signal, the largest first.
+fn shown(curves: &[ResidualCurve]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..curves.len()).collect();
+    if curves.len() > PANELS {
+        let signal = |k: &usize| {
+            let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+            let curve = &curves[*k];
+            square(&mut curve.target()) / square(&mut curve.target_error.iter().copied())
+        };
+        order.sort_by(|a, b| signal(b).total_cmp(&signal(a)));
+        order.truncate(FEW);
+    }
+    order
 }

@@ -17,16 +17,22 @@ pub fn validation_sections(validation: &Validation) -> Vec<Section> {
     let roles: Vec<Role> = validation
         .rollouts
         .iter()
-        .map(|rollout| match rollout.role {
-            Some(RolloutRole::Learned) => Role::Model,
-            Some(RolloutRole::Constant) => Role::Constant,
-            _ => Role::Other,
-        })
+        .map(|rollout| of_role(rollout.role))
         .collect();
     let mut sections = vec![overview(validation), densities(validation, &roles)];
     sections.push(correlations(validation, &roles));
     sections.extend(times(validation, &roles));
     sections
+}
+
+/// How a rollout is drawn.
+pub(super) fn of_role(role: Option<RolloutRole>) -> Role {
+    match role {
+        Some(RolloutRole::Learned) => Role::Model,
+        Some(RolloutRole::Constant) => Role::Constant,
+        Some(RolloutRole::Reference) => Role::Exact,
+        Some(RolloutRole::Other) | None => Role::Other,
+    }
 }
 
 /// All families in one table.
