@@ -247,6 +247,8 @@ pub(crate) enum BenchmarkName {
     /// Two dimensions, affine noise.
     #[value(name = "affine2d")]
     Affine2d,
+    /// Thirty-six dimensions, a chain of spins.
+    Softspin,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

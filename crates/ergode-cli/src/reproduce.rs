@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<(), Failed> {
         benchmark: match arguments.benchmark {
             BenchmarkName::Cir => Benchmark::Cir,
             BenchmarkName::Affine2d => Benchmark::Affine2d,
+            BenchmarkName::Softspin => Benchmark::Softspin,
         },
         recipe: arguments.recipe.map_or(Recipe::Auto, Recipe::from),
         scale: match arguments.scale {

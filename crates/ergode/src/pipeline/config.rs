@@ -106,6 +106,8 @@ pub struct RolloutConfig {
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
     pub length: f64,
+    /// Length of each trajectory, instead of what follows from `length`.
+    pub time: Option<f64>,
     /// Least number of trajectories.
     pub trajectories: usize,
 }
@@ -116,6 +118,7 @@ impl Default for RolloutConfig {
             scheme: Scheme::default(),
             dt: None,
             length: 1.0,
+            time: None,
             trajectories: 64,
         }
     }

@@ -238,6 +238,7 @@ fn protocol(
     let span = |trajectory: &Trajectory| trajectory.time(trajectory.len() - 1) - trajectory.time(0);
     let longest_record = record.trajectories().iter().map(span).fold(0.0, f64::max);
     let time = (total / trajectories as f64).max((SHORTEST * longest).min(longest_record));
+    let time = config.simulate.time.unwrap_or(time);
     // Starts are samples already; the model's own law may differ a little.
     let burn_in = longest.min(0.1 * time);
     Ok(SimulateConfig {

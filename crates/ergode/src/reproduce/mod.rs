@@ -3,6 +3,7 @@
 mod affine2d;
 mod cir;
 mod operator;
+mod softspin;
 mod variants;
 
 use std::fs;
@@ -30,6 +31,8 @@ pub enum Benchmark {
     Cir,
     /// Two coordinates, affine multiplicative noise.
     Affine2d,
+    /// The periodic chain of soft spins, 36 coordinates.
+    Softspin,
 }
 
 /// How large a benchmark is made.
@@ -79,6 +82,7 @@ pub fn reproduce(
     match config.benchmark {
         Benchmark::Cir => bench.cir(),
         Benchmark::Affine2d => bench.affine2d(),
+        Benchmark::Softspin => bench.softspin(),
     }
 }
 
@@ -170,6 +174,7 @@ impl Bench<'_> {
 fn page_name(reproduction: &Reproduction) -> &'static str {
     match reproduction.benchmark.as_str() {
         "cir" => "Cox-Ingersoll-Ross",
+        "softspin" => "Soft spins",
         _ => "Affine noise in two dimensions",
     }
 }
