@@ -19,6 +19,7 @@ mod nn;
 mod observable;
 mod pipeline;
 mod report;
+mod report_ring;
 mod reproduce;
 mod score;
 mod score_certificate;

@@ -373,7 +373,7 @@ impl ConditionalScore for Spring {
     }
 }
 
-fn moved_fit(
+pub(crate) fn moved_fit(
     data: &Ensemble,
     score: &dyn Score,
     layout: Layout,

@@ -9,7 +9,7 @@ use ergode::{
 use ndarray::{Array2, Array3, array};
 
 /// The first fault of a text as XML: tags that do not match, attributes without quotes, stray signs.
-fn xml_fault(text: &str) -> Option<String> {
+pub(crate) fn xml_fault(text: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find('<') {
@@ -256,7 +256,7 @@ fn figures_survive_json_and_become_files() {
     );
 }
 
-fn panels_of<'a>(section: &'a Section, name: &str) -> &'a [Panel] {
+pub(crate) fn panels_of<'a>(section: &'a Section, name: &str) -> &'a [Panel] {
     let figure = section.parts.iter().find_map(|part| match part {
         SectionPart::Figure(figure) if figure.name == name => Some(figure),
         _ => None,

@@ -60,7 +60,7 @@ fn correlations(ring: &RingComparison, roles: &[Role]) -> Section {
         section = section.with(Figure::grid(
             name,
             title,
-            "First component at the later time, second at the earlier one.",
+            "The first component at the later time, the second at the earlier one.",
             3,
             panels.collect(),
         ));
@@ -68,11 +68,13 @@ fn correlations(ring: &RingComparison, roles: &[Role]) -> Section {
     section.with(matrices(ring))
 }
 
-/// Components whose correlations are drawn: of a spin, whose z is an axis of symmetry, those that are
-/// not zero for every model with that symmetry.
+/// Components whose correlations are drawn, each with itself first. Those of a spin's z with x or y vanish
+/// by rotation about z; those of x with y vanish too, but only as the turn by π about x leaves the
+/// dynamics alone, which a closure may miss.
 fn pairs(components: usize) -> impl Iterator<Item = (usize, usize)> {
+    let own = (0..components).map(|c| (c, c));
     let all = (0..components).flat_map(move |c| (0..components).map(move |d| (c, d)));
-    all.filter(move |(c, d)| components != 3 || c == d || c + d == 1)
+    own.chain(all.filter(move |(c, d)| c != d && (components != 3 || c + d == 1)))
 }
 
 fn correlation_panel(ring: &RingComparison, roles: &[Role], [c, d, r]: [usize; 3]) -> Panel {
@@ -123,7 +125,6 @@ fn errors(ring: &RingComparison, roles: &[Role]) -> Section {
     let series = |x: &[f64], of: fn(&RingErrors) -> &Vec<f64>, style: SeriesStyle| {
         let closures = ring.rollouts.iter().zip(roles).map(|(rollout, role)| {
             Series::new(*role, x, of(&rollout.error).clone())
-                .with_error(of(&rollout.standard_error).clone())
                 .named(&rollout.name)
                 .styled(style)
         });
@@ -140,7 +141,7 @@ fn errors(ring: &RingComparison, roles: &[Role]) -> Section {
     Section::new("ring-errors", "Errors of the correlations")
         .prose(match ring.reference.map(|k| &ring.rollouts[k].name) {
             Some(name) => format!(
-                "Root mean squares of the difference from the data. The floor is the error of {name}, an \
+                "Root mean squares of the difference from the data. The floor is the error of “{name}”, an \
                  independent run of the system itself: no closure can be told from it below that."
             ),
             None => "Root mean squares of the difference from the data. The floor is what a second record \
@@ -152,7 +153,7 @@ fn errors(ring: &RingComparison, roles: &[Role]) -> Section {
             "ring-errors",
             "Errors of the correlations",
             "Over components and separations against the lag, and over components and lags against the \
-             distance along the ring. Bands and bars are two standard errors by the sampling of the rollouts.",
+             distance along the ring.",
             2,
             vec![
                 Panel::new("lag", error(), by_time).titled("against time"),

@@ -75,7 +75,7 @@ pub(super) fn space_time_figure(
     Figure::grid(
         &format!("hovmoeller-{component}"),
         &format!("{name} in space and time"),
-        "The model makes patterns of the same size, duration and speed as the data, not the same ones.",
+        "A good model makes patterns of the same size, duration and speed as the data, not the same ones.",
         windows.len().min(COLUMNS),
         panels.collect(),
     )
