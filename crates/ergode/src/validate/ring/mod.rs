@@ -51,7 +51,7 @@ impl Default for RingCompareConfig {
             longest_lag: 5.0,
             lags: 60,
             matrix_time: 1.0,
-            starts: 200_000,
+            starts: 100_000,
             bins: 48,
             joint_bins: 24,
             separations: 3,
