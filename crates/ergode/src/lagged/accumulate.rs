@@ -7,7 +7,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
 use rayon::prelude::*;
 
-use super::blocks::Blocking;
+use super::blocks::{BlockId, Blocking};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -43,6 +43,30 @@ pub fn accumulate_lagged(
     config: &LaggedConfig,
     control: &Control,
 ) -> Result<LaggedSums> {
+    let blocks = accumulate_blocks(ensemble, future, initial, grid, config, control, |sums| {
+        sums
+    })?;
+    let sums = LaggedSums {
+        grid: grid.clone(),
+        future: future.labels().to_vec(),
+        initial: initial.labels().to_vec(),
+        blocks,
+    };
+    require_pairs(&sums.total(), grid)?;
+    Ok(sums)
+}
+
+/// The sums of every block, each reduced as soon as it is done: for statistics whose blocks are too large
+/// to be kept.
+pub(crate) fn accumulate_blocks<T: Send>(
+    ensemble: &Ensemble,
+    future: &dyn Functions,
+    initial: &dyn Functions,
+    grid: &LagGrid,
+    config: &LaggedConfig,
+    control: &Control,
+    reduce: impl Fn(PairSums) -> T + Sync,
+) -> Result<Vec<(BlockId, T)>> {
     grid.check(ensemble)?;
     config.subsample.validate()?;
     for functions in [future, initial] {
@@ -56,7 +80,7 @@ pub fn accumulate_lagged(
     }
     let blocks = config.blocking.plan(ensemble, config.first_trajectory);
     control.begin(ensemble.samples() as u64);
-    let sums: Vec<_> = blocks
+    blocks
         .par_iter()
         .map(|block| {
             let trajectory =
@@ -69,24 +93,21 @@ pub fn accumulate_lagged(
                 );
                 control.advance(rows.len() as u64)?;
             }
-            Ok((block.id, worker.finish()))
+            Ok((block.id, reduce(worker.finish())))
         })
-        .collect::<Result<_>>()?;
-    let sums = LaggedSums {
-        grid: grid.clone(),
-        future: future.labels().to_vec(),
-        initial: initial.labels().to_vec(),
-        blocks: sums,
-    };
-    let total = sums.total();
-    if let Some(lag) = total.pairs.iter().position(|n| *n == 0.0) {
-        return Err(Error::input(format!(
+        .collect()
+}
+
+/// Refuse sums without pairs at one of the lags.
+fn require_pairs(total: &PairSums, grid: &LagGrid) -> Result<()> {
+    match total.pairs.iter().position(|n| *n == 0.0) {
+        None => Ok(()),
+        Some(lag) => Err(Error::input(format!(
             "no pair of samples is {} apart inside a stretch without gaps; the longest such \
              stretch is too short for this lag",
             grid.lags()[lag]
-        )));
+        ))),
     }
-    Ok(sums)
 }
 
 /// Buffers of one thread working on one block.

@@ -10,6 +10,7 @@ mod pool;
 mod sums;
 mod tiles;
 
+pub(crate) use accumulate::accumulate_blocks;
 pub use accumulate::{LaggedConfig, accumulate_lagged};
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
@@ -17,6 +18,6 @@ pub use grid::{LagGrid, Subsample};
 pub use integral::{IntegralRule, relaxation_rates};
 pub use jackknife::Jackknife;
 pub(crate) use jackknife::{deviations, paired};
-pub(crate) use pool::{Pool, STRETCHES, held_out_stretches};
+pub(crate) use pool::{Pool, held_out_stretches, stretches};
 pub use sums::{LaggedSums, PairSums};
 pub(crate) use tiles::{PairTile, accumulate_pairs};

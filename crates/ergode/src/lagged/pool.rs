@@ -34,8 +34,11 @@ pub(crate) struct Pair<'a> {
     pub(crate) lag: f64,
 }
 
-/// The stretches of which some are held out.
-pub(crate) const STRETCHES: Blocking = Blocking::PerTrajectory(10);
+/// The stretches of which some are held out: ten of each trajectory, fewer where there are many.
+pub(crate) fn stretches(ensemble: &Ensemble) -> Blocking {
+    Blocking::PerTrajectory((360 / ensemble.len().max(1)).clamp(1, 10))
+}
+
 /// Draws without a partner after which a lag grid is taken not to fit the record.
 const PATIENCE: usize = 100_000;
 
@@ -43,7 +46,7 @@ impl<'a> Pool<'a> {
     /// The samples to learn from and those held out: whole stretches, so that a held-out sample is
     /// mostly far in time from those that are learned from.
     pub(crate) fn split(ensemble: &'a Ensemble, held_out: f64) -> Result<(Self, Self)> {
-        let blocks = STRETCHES.plan(ensemble, 0);
+        let blocks = stretches(ensemble).plan(ensemble, 0);
         let held_out = held_out_stretches(blocks.len(), held_out)?;
         let (mut training, mut testing) = (Self::empty(ensemble), Self::empty(ensemble));
         for (block, held_out) in blocks.iter().zip(held_out) {

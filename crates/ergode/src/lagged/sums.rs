@@ -27,15 +27,15 @@ pub struct LaggedSums {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSums {
     /// Number of pairs at each lag.
-    pub(super) pairs: Array1<f64>,
+    pub(crate) pairs: Array1<f64>,
     /// Σ (t_s − t_r) at each lag.
-    pub(super) separations: Array1<f64>,
+    pub(crate) separations: Array1<f64>,
     /// Σ φ_m(x_t), (lag, m).
-    pub(super) future: Array2<f64>,
+    pub(crate) future: Array2<f64>,
     /// Σ B_n(x_0), (lag, n).
-    pub(super) initial: Array2<f64>,
+    pub(crate) initial: Array2<f64>,
     /// Σ φ_m(x_t) B_n(x_0), (lag, m, n).
-    pub(super) products: Array3<f64>,
+    pub(crate) products: Array3<f64>,
 }
 
 impl PairSums {

@@ -41,13 +41,17 @@ pub use lattice::{
 };
 pub use linear::LinearMobility;
 pub use moments::{
-    Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags,
+    Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials,
+    accumulate_site_polynomials, doubling_lags,
 };
 pub use neural::{
     ChannelScale, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, ResidualCurve,
     fit_neural_mobility,
 };
-pub use paper::{PaperConfig, PaperFit, fit_paper_mobility};
+pub use paper::{
+    PaperConfig, PaperFit, PaperRingConfig, PaperSpinFit, fit_paper_mobility, fit_paper_ring,
+    fit_paper_spin,
+};
 pub use positive::{Positivity, refine_positive};
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, RidgeTrial};

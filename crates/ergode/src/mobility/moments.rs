@@ -8,10 +8,13 @@ use ndarray::{Array1, Array2, Array3, ArrayView1};
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
+use super::lattice::site_records;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
-use crate::lagged::{LagGrid, LaggedConfig, LaggedSums, PairSums, accumulate_lagged};
+use crate::lagged::{
+    BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, PairSums, accumulate_lagged,
+};
 use crate::observable::{Monomials, Polynomial};
 
 /// ⟨z^α⟩ for every |α| up to a degree.
@@ -150,6 +153,29 @@ pub fn accumulate_polynomials(
         moments: pass(0, config.moment_degree, &zero)?,
         lagged: pass(config.future_degree, config.initial_degree, &grid)?,
     })
+}
+
+/// The sums over the sites of a ring, in the raw components of one site; the blocks are those of the
+/// ensemble, stretches of whole states.
+pub fn accumulate_site_polynomials(
+    ensemble: &Ensemble,
+    sites: usize,
+    config: &PolynomialConfig,
+    control: &Control,
+) -> Result<PolynomialSums> {
+    let records = site_records(ensemble, sites)?;
+    let raw = Standardiser::new(vec![0.0; records.dim()], vec![1.0; records.dim()])?;
+    let mut config = config.clone();
+    let parts = config.statistics.blocking.parts(ensemble);
+    config.statistics.blocking = Blocking::PerTrajectory(parts);
+    let mut sums = accumulate_polynomials(&records, &raw, &config, control)?;
+    let whole = |id: BlockId| BlockId {
+        trajectory: id.trajectory / sites,
+        part: id.part,
+    };
+    sums.moments = sums.moments.pooled(whole);
+    sums.lagged = sums.lagged.pooled(whole);
+    Ok(sums)
 }
 
 impl PolynomialSums {

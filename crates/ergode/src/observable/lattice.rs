@@ -1,6 +1,6 @@
 //! Averages over the translations of a ring.
 
-use ndarray::{Array4, ArrayView2};
+use ndarray::{Array2, Array4, ArrayView1, ArrayView2};
 
 use crate::error::{Error, Result};
 
@@ -14,6 +14,31 @@ pub struct LatticeAverage {
 }
 
 impl LatticeAverage {
+    /// The transpose of [`LatticeAverage::average`]: each number of (a, c, d, r), divided by N, at all the
+    /// places that it is the mean of.
+    ///
+    /// # Errors
+    /// When the numbers are not those of whole families.
+    pub fn spread(&self, averages: ArrayView1<f64>) -> Result<Array2<f64>> {
+        let (sites, components) = (self.sites, self.components);
+        let family = components * components * sites;
+        if family == 0 || !averages.len().is_multiple_of(family) {
+            return Err(Error::input(format!(
+                "{} averages are not those of whole families on a ring of {sites} sites with \
+                 {components} components",
+                averages.len()
+            )));
+        }
+        let state = sites * components;
+        let rows = averages.len() / family * state;
+        Ok(Array2::from_shape_fn((rows, state), |(row, column)| {
+            let (a, i, c) = (row / state, row % state / components, row % components);
+            let (j, d) = (column / components, column % components);
+            let r = (j + sites - i) % sites;
+            averages[((a * components + c) * components + d) * sites + r] / sites as f64
+        }))
+    }
+
     /// C_{ac;dr} = (1/N) Σ_i C[(a, i, c), (i + r, d)], with i + r taken around the ring.
     ///
     /// Rows of `correlations` are (family a, site, component c), columns (site, component d), the

@@ -34,6 +34,10 @@ pub trait Library: Functions + Send + std::fmt::Debug {
     fn gradients(&self, x: &[f64], out: &mut [f64]);
     /// Hessians at one state: `out[(k*dim + i)*dim + j]` = ∂²φ_k/∂x_i∂x_j.
     fn hessians(&self, x: &[f64], out: &mut [f64]);
+    /// True where every function is linear, up to a constant: all Hessians are zero.
+    fn is_affine(&self) -> bool {
+        false
+    }
     /// What is written to a file to make the library again; none where that is not possible.
     fn stored(&self) -> Option<StoredLibrary> {
         None
@@ -193,6 +197,9 @@ impl Library for Centred {
     }
     fn hessians(&self, x: &[f64], out: &mut [f64]) {
         self.inner.hessians(x, out);
+    }
+    fn is_affine(&self) -> bool {
+        self.inner.is_affine()
     }
     fn laplacians(&self, x: &[f64], out: &mut [f64]) {
         self.inner.laplacians(x, out);

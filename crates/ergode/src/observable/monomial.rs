@@ -357,6 +357,12 @@ impl Library for Monomials {
             }
         }
     }
+    fn is_affine(&self) -> bool {
+        let degree = |exponents: &Vec<u32>| exponents.iter().sum::<u32>();
+        self.exponents()
+            .iter()
+            .all(|exponents| degree(exponents) <= 1)
+    }
     fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
         let n = derivative_tile_width(self, x, out, self.dim());
         Powers::new(x, n, &self.factors).fill(Derivative::Gradient, &self.factors, out);

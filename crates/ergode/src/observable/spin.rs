@@ -4,6 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::dual::{First, Ring, Second};
 use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::simulate::Lanes;
 
@@ -64,6 +65,35 @@ impl RadialBasis {
         Ok(Self {
             coefficients: basis,
         })
+    }
+
+    /// Orthonormal over the spins of an ensemble.
+    ///
+    /// # Errors
+    /// When the coordinates are not those of spins, or |m| hardly varies.
+    pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
+        let dim = ensemble.dim();
+        if !dim.is_multiple_of(COMPONENTS.len()) {
+            return Err(Error::input(format!(
+                "{dim} coordinates are not a ring of spins; a spin has three"
+            )));
+        }
+        let mut state = vec![0.0; dim];
+        let mut sums = [0.0; 5];
+        for segment in ensemble.segments() {
+            for row in segment.rows.clone() {
+                ensemble.trajectories()[segment.trajectory].row(row, &mut state);
+                for m in state.chunks_exact(COMPONENTS.len()) {
+                    let square: f64 = m.iter().map(|m| m * m).sum();
+                    let mut power = 1.0;
+                    for sum in &mut sums {
+                        *sum += power;
+                        power *= square;
+                    }
+                }
+            }
+        }
+        Self::from_moments(sums.map(|sum| sum / sums[0]))
     }
 
     /// b_0, b_1, b_2 at r².

@@ -10,11 +10,11 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{LaggedConfig, Subsample};
-use crate::mobility::Mobility;
 use crate::mobility::basis::TensorBasis;
 use crate::mobility::equations::{Equations, choose};
 use crate::mobility::linear::LinearMobility;
 use crate::mobility::moments::{Moments, PolynomialSums};
+use crate::mobility::{LatticeMobility, Mobility};
 
 /// Equations Σ_k c_k A\[T_k\] = Ċ_obs − A\[Φ\] + A_c\[Φ\] at every lag and channel, A_c being the conditional
 /// operator and A\[Φ\] that of the stationary score (`eq:deltaM_residual_constraint`): linear in the
@@ -42,7 +42,8 @@ struct Plan {
 
 impl Conditional {
     /// The equations of an operator and its target, with the moments of the same data. The target must have
-    /// been collected with the blocks of the moments; `subsample` chooses the pairs of the operator.
+    /// been collected with the blocks of the moments; `subsample` chooses the pairs of the operator. Where the
+    /// operator is averaged over a ring, basis and moments are those of a site.
     pub fn new(
         ensemble: &Ensemble,
         operator: &ConditionalOperator,
@@ -57,20 +58,16 @@ impl Conditional {
             ..moments.config().statistics
         };
         let constant = target.constant_mobility();
-        let mut fields = Vec::new();
-        for k in 0..basis.len() {
-            let mut unit = Array1::zeros(basis.len());
-            unit[k] = 1.0;
-            fields.push(LinearMobility::new(basis.clone(), unit)?);
-        }
-        let mut mobilities: Vec<&dyn Mobility> = fields.iter().map(|f| f as _).collect();
+        let fields = (0..basis.len()).map(|k| field(basis, k, operator));
+        let fields = fields.collect::<Result<Vec<_>>>()?;
+        let mut mobilities: Vec<&dyn Mobility> = fields.iter().map(|field| &**field).collect();
         mobilities.push(&constant);
         let operators = operator.accumulate(ensemble, &mobilities, &statistics, control)?;
         let count = moments.blocks();
-        if target.sums().block_ids().len() != count || operators.blocks() != count {
+        if target.blocks() != count || operators.blocks() != count {
             return Err(Error::input(format!(
                 "the moments have {count} blocks, the derivatives {}; collect both with the same blocking",
-                target.sums().block_ids().len()
+                target.blocks()
             )));
         }
         let plan = Plan {
@@ -85,7 +82,7 @@ impl Conditional {
     fn assemble(plan: Arc<Plan>, blocks: Vec<usize>) -> Self {
         let fields = plan.basis.len();
         let keep = |k: usize| blocks.binary_search(&k).is_ok();
-        let curves = plan.target.curves(&plan.target.sums().total_of(keep));
+        let curves = plan.target.curves_of(keep);
         let (derivatives, constant) = curves.split_at(curves.len() / 2);
         let operators = plan.operators.average_of(&blocks);
         let column = |k: usize| operators.index_axis(Axis(1), k);
@@ -105,6 +102,21 @@ impl Conditional {
             blocks,
         }
     }
+}
+
+/// Field number `k` of a basis, at every site where the operator is averaged over a ring.
+fn field(
+    basis: &TensorBasis,
+    k: usize,
+    operator: &ConditionalOperator,
+) -> Result<Box<dyn Mobility>> {
+    let mut unit = Array1::zeros(basis.len());
+    unit[k] = 1.0;
+    let field = LinearMobility::new(basis.clone(), unit)?;
+    Ok(match operator.channels().ring() {
+        None => Box::new(field),
+        Some(ring) => Box::new(LatticeMobility::new(ring.sites, field)?),
+    })
 }
 
 impl Equations for Conditional {

@@ -1,10 +1,12 @@
 //! The paper's operator: correlations with the conditional score instead of a divergence of M.
 
 mod baseline;
+mod channels;
 mod equations;
 mod operator;
 mod residual;
 
+pub(super) use channels::Channels;
 pub use equations::Conditional;
 pub(super) use operator::PairValues;
 pub use operator::{ConditionalOperator, OperatorSums};

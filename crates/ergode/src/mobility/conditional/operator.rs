@@ -1,15 +1,16 @@
 //! A_mn(t)[M] from pairs of samples.
 
-use ndarray::{Array2, Array4, ArrayView2};
+use ndarray::{Array2, Array3, ArrayView1, ArrayView2, s};
 
 use super::baseline::Baseline;
+use super::channels::Channels;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairTile, accumulate_pairs};
 use crate::linalg;
 use crate::mobility::Mobility;
-use crate::observable::{Functions, Library};
+use crate::observable::{Functions, LatticeAverage, Library};
 use crate::score::ConditionalScore;
 
 /// The conditional operator of the paper (`eq:central_conditional_score_identity`),
@@ -24,6 +25,7 @@ pub struct ConditionalOperator<'a> {
     future: &'a dyn Functions,
     initial: &'a dyn Library,
     grid: LagGrid,
+    channels: Channels,
     baseline: Option<Baseline>,
 }
 
@@ -62,8 +64,19 @@ impl<'a> ConditionalOperator<'a> {
             future,
             initial,
             grid,
+            channels: Channels::new(future.len(), initial.len()),
             baseline: None,
         })
+    }
+
+    /// The same operator averaged over the translations of a ring: instead of the channels (m, n) it has
+    /// the equations (family, c, d, r) of [`LatticeAverage`].
+    ///
+    /// # Errors
+    /// When φ_m are not families of vectors on the sites or φ_n not the components of the sites.
+    pub fn averaged(mut self, ring: LatticeAverage) -> Result<Self> {
+        self.channels = self.channels.averaged(ring)?;
+        Ok(self)
     }
 
     /// The same operator with the control variate: b_m a polynomial of this degree in x_0, fitted at every lag.
@@ -90,6 +103,11 @@ impl<'a> ConditionalOperator<'a> {
         self.future
     }
 
+    /// The equations that the channels make.
+    pub(in crate::mobility) fn channels(&self) -> Channels {
+        self.channels
+    }
+
     /// φ_n.
     pub fn initial(&self) -> &'a dyn Library {
         self.initial
@@ -109,18 +127,13 @@ impl<'a> ConditionalOperator<'a> {
                 "data and mobilities must have the {dim} coordinates of the conditional score"
             )));
         }
-        let shape = (
-            self.grid.len(),
-            mobilities.len(),
-            self.future.len(),
-            self.initial.len(),
-        );
+        let shape = (self.grid.len(), mobilities.len(), self.channels.len());
         let blocks = accumulate_pairs(
             ensemble,
             &self.grid,
             statistics,
             control,
-            || (vec![0.0; shape.0], Array4::zeros(shape)),
+            || (vec![0.0; shape.0], Array3::zeros(shape)),
             |(pairs, sums): &mut BlockSums, tile| {
                 pairs[tile.lag] += tile.times.len() as f64;
                 self.add(tile, mobilities, sums);
@@ -145,7 +158,7 @@ impl<'a> ConditionalOperator<'a> {
             .conditional_score(x0, xt, t, &mut out.score);
     }
 
-    fn add(&self, tile: &PairTile, mobilities: &[&dyn Mobility], sums: &mut Array4<f64>) {
+    fn add(&self, tile: &PairTile, mobilities: &[&dyn Mobility], sums: &mut Array3<f64>) {
         let (dim, n) = (self.conditional.dim(), tile.times.len());
         let mut values = PairValues::default();
         self.values(tile, &mut values);
@@ -153,28 +166,40 @@ impl<'a> ConditionalOperator<'a> {
         let mut gradients = vec![0.0; count * dim * n];
         self.initial.gradient_tile(&tile.initial, &mut gradients);
         let mut tensors = vec![0.0; dim * dim * n];
-        // sᵀ M ∇φ_n, (n, pair).
-        let mut flows = Array2::zeros((count, n));
         let future =
             ArrayView2::from_shape((self.future.len(), n), &values.future).expect("(m, n)");
+        // Mᵀ s, (D, pair), and sᵀ M ∇φ_n, (n, pair).
+        let mut turned = vec![0.0; dim * n];
+        let mut flows = Array2::zeros((count, n));
         for (k, mobility) in mobilities.iter().enumerate() {
             mobility.mobility(&tile.initial, &mut tensors);
+            turned.fill(0.0);
+            for (entry, tensor) in tensors.chunks_exact(n).enumerate() {
+                let (i, j) = (entry / dim, entry % dim);
+                add_product(&mut turned[j * n..][..n], &values.score[i * n..], tensor);
+            }
             flows.fill(0.0);
-            for (f, mut flow) in flows.rows_mut().into_iter().enumerate() {
-                for (entry, tensor) in tensors.chunks_exact(n).enumerate() {
-                    let (i, j) = (entry / dim, entry % dim);
-                    let gradient = &gradients[(f * dim + j) * n..][..n];
-                    let score = &values.score[i * n..][..n];
-                    let factors = score.iter().zip(tensor).zip(gradient);
-                    for (flow, ((s, m), g)) in flow.iter_mut().zip(factors) {
-                        *flow += s * m * g;
-                    }
+            for (mut flow, gradients) in flows
+                .rows_mut()
+                .into_iter()
+                .zip(gradients.chunks_exact(dim * n))
+            {
+                let flow = flow.as_slice_mut().expect("row-major");
+                for (turned, gradient) in turned.chunks_exact(n).zip(gradients.chunks_exact(n)) {
+                    add_product(flow, turned, gradient);
                 }
             }
             let product = linalg::multiply(future, flows.t());
-            let mut sum = sums.slice_mut(ndarray::s![tile.lag, k, .., ..]);
-            sum -= &product;
+            let mut sum = sums.slice_mut(s![tile.lag, k, ..]);
+            sum -= &ArrayView1::from(&self.channels.average(product.view()));
         }
+    }
+}
+
+/// sum += a b, number by number.
+fn add_product(sum: &mut [f64], a: &[f64], b: &[f64]) {
+    for (sum, (a, b)) in sum.iter_mut().zip(a.iter().zip(b)) {
+        *sum += a * b;
     }
 }
 
@@ -184,8 +209,8 @@ pub struct OperatorSums {
     blocks: Vec<BlockSums>,
 }
 
-/// Pairs at every lag, and sums, (lag, mobility, m, n).
-type BlockSums = (Vec<f64>, Array4<f64>);
+/// Pairs at every lag, and sums, (lag, mobility, equation).
+type BlockSums = (Vec<f64>, Array3<f64>);
 
 impl OperatorSums {
     /// Number of blocks.
@@ -193,7 +218,8 @@ impl OperatorSums {
         self.blocks.len()
     }
 
-    /// The averages, (lag, mobility, m, n) flat, with the jackknife over blocks.
+    /// The averages, (lag, mobility, m, n) flat, with the jackknife over blocks; on a ring (lag, mobility,
+    /// family, c, d, r).
     pub fn jackknife(&self) -> Result<Jackknife> {
         let flat = |(pairs, sums): &BlockSums| pairs.iter().chain(sums).copied().collect();
         let blocks: Vec<Vec<f64>> = self.blocks.iter().map(flat).collect();
@@ -208,9 +234,9 @@ impl OperatorSums {
         })
     }
 
-    /// The averages over the chosen blocks, (lag, mobility, m, n).
-    pub(super) fn average_of(&self, blocks: &[usize]) -> Array4<f64> {
-        let mut total = Array4::zeros(self.blocks[0].1.dim());
+    /// The averages over the chosen blocks, (lag, mobility, equation).
+    pub(super) fn average_of(&self, blocks: &[usize]) -> Array3<f64> {
+        let mut total = Array3::zeros(self.blocks[0].1.dim());
         let mut pairs = vec![0.0; self.blocks[0].0.len()];
         for (counts, sums) in blocks.iter().map(|k| &self.blocks[*k]) {
             total += sums;

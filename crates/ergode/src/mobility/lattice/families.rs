@@ -1,7 +1,7 @@
 //! Functions of a site and its two neighbours.
 
 use crate::data::Ensemble;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::observable::{Expressions, Functions, RadialBasis, SpinFamilies};
 
 /// Components of a spin.
@@ -27,28 +27,7 @@ impl SpinNeighbourhood {
 
     /// With the radial polynomials that are orthonormal over the spins of an ensemble.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
-        let dim = ensemble.dim();
-        if !dim.is_multiple_of(SPIN) {
-            return Err(Error::input(format!(
-                "{dim} coordinates are not a ring of spins; a spin has three"
-            )));
-        }
-        let mut state = vec![0.0; dim];
-        let mut sums = [0.0; 5];
-        for segment in ensemble.segments() {
-            for row in segment.rows.clone() {
-                ensemble.trajectories()[segment.trajectory].row(row, &mut state);
-                for m in state.chunks_exact(SPIN) {
-                    let square: f64 = m.iter().map(|m| m * m).sum();
-                    let mut power = 1.0;
-                    for sum in &mut sums {
-                        *sum += power;
-                        power *= square;
-                    }
-                }
-            }
-        }
-        Self::new(RadialBasis::from_moments(sums.map(|sum| sum / sums[0]))?)
+        Self::new(RadialBasis::from_ensemble(ensemble)?)
     }
 }
 

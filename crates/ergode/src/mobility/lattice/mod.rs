@@ -17,6 +17,7 @@ mod weak;
 
 pub use families::{SpinNeighbourhood, neighbourhood_families};
 pub use ring::LatticeMobility;
+pub(super) use ring::site_records;
 pub use score::{LatticeScore, ScoreCoefficients};
 pub use slice::HomogeneousSlice;
 pub use sums::{LatticeConfig, LatticeSums, accumulate_lattice};

@@ -29,6 +29,21 @@ impl TryFrom<Unchecked> for LatticeMobility {
     }
 }
 
+/// The records of single sites, those of a trajectory after each other.
+pub(in crate::mobility) fn site_records(ensemble: &Ensemble, sites: usize) -> Result<Ensemble> {
+    if sites == 0 || !ensemble.dim().is_multiple_of(sites) {
+        return Err(Error::input(format!(
+            "{} coordinates are not {sites} sites of equal components",
+            ensemble.dim()
+        )));
+    }
+    let components = ensemble.dim() / sites;
+    let records = ensemble.trajectories().iter().flat_map(|trajectory| {
+        (0..sites).map(move |i| trajectory.columns(i * components..(i + 1) * components))
+    });
+    Ensemble::new(records.collect())
+}
+
 impl LatticeMobility {
     /// The block `onsite`, a mobility in the components of one site, repeated at every site.
     pub fn new(sites: usize, onsite: LinearMobility) -> Result<Self> {
@@ -50,7 +65,6 @@ impl LatticeMobility {
 
     /// The fraction of the samples of single sites where D is not positive definite.
     pub fn psd_violation(&self, ensemble: &Ensemble) -> Result<f64> {
-        let components = self.onsite.dim();
         if ensemble.dim() != self.dim() {
             return Err(Error::input(format!(
                 "a mobility of {} coordinates cannot be evaluated on data of {}",
@@ -58,12 +72,8 @@ impl LatticeMobility {
                 ensemble.dim()
             )));
         }
-        let records = ensemble.trajectories().iter().flat_map(|trajectory| {
-            (0..self.sites).map(move |i| trajectory.columns(i * components..(i + 1) * components))
-        });
-        Ok(self
-            .onsite
-            .psd_violation(&Ensemble::new(records.collect())?))
+        let records = site_records(ensemble, self.sites)?;
+        Ok(self.onsite.psd_violation(&records))
     }
 
     /// Applies `vector(states of a site, result)` to every site of a tile: rows of a site are adjacent.

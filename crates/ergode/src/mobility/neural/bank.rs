@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
+use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::tensor::TensorMap;
 use crate::data::Standardiser;
 use crate::error::Result;
 use crate::lagged::{PairTile, Pool};
-use crate::mobility::conditional::{ConditionalOperator, PairValues};
+use crate::mobility::conditional::{Channels, ConditionalOperator, PairValues};
 use crate::score::Windows;
 use crate::simulate::{Purpose, Stream};
 
@@ -22,6 +23,7 @@ pub(super) struct Slice {
     /// What the network sees, (inputs, columns); the columns of a chunk follow each other.
     pub(super) x: Vec<f32>,
     pub(super) columns: usize,
+    channels: Channels,
     chunks: Vec<Chunk>,
 }
 
@@ -40,7 +42,7 @@ struct Partners {
     score: Vec<f32>,
 }
 
-/// A\[δM\] at some lags, (lag, m, n), and ⟨δM⟩, (c·c).
+/// A\[δM\] at some lags, (lag, equation), and ⟨δM⟩, (c·c).
 #[derive(Clone)]
 pub(super) struct Applied {
     pub(super) operator: Vec<f64>,
@@ -65,7 +67,7 @@ impl Source<'_> {
                 self.chunk(pool, states.min(CHUNK), stream)
             })
             .collect::<Result<Vec<_>>>()?;
-        Ok(Slice::new(chunks, self.windows))
+        Ok(Slice::new(chunks, self.windows, self.operator.channels()))
     }
 
     /// A chunk, and what the network sees of it, (inputs, columns of the chunk).
@@ -124,11 +126,12 @@ impl Source<'_> {
 }
 
 impl Slice {
-    fn new(chunks: Vec<(Chunk, Vec<f32>)>, windows: &Windows) -> Self {
+    fn new(chunks: Vec<(Chunk, Vec<f32>)>, windows: &Windows, channels: Channels) -> Self {
         let columns = chunks.iter().map(|(chunk, _)| chunk.columns.len()).sum();
         let mut slice = Self {
             x: vec![0.0; windows.rows() * columns],
             columns,
+            channels,
             chunks: Vec::new(),
         };
         let mut first = 0;
@@ -171,7 +174,13 @@ impl Slice {
             }
         }
         let states = self.states() as f64;
-        total.operator.iter_mut().for_each(|v| *v /= states);
+        let (m, n) = self.channels.functions();
+        let sums = total.operator.chunks_exact(m * n);
+        let averages = sums.flat_map(|sums| {
+            let sums = ArrayView2::from_shape((m, n), sums).expect("(m, n)");
+            self.channels.average(sums)
+        });
+        total.operator = averages.map(|v| v / states).collect();
         total
             .mean
             .iter_mut()
@@ -188,6 +197,12 @@ impl Slice {
         bar: &Applied,
     ) -> Vec<f32> {
         let shares = (1.0 / self.states() as f64, 1.0 / self.columns as f64);
+        let equations = bar.operator.chunks_exact(self.channels.len());
+        let operator = equations.flat_map(|bar| self.channels.spread(bar));
+        let bar = &Applied {
+            operator: operator.collect(),
+            mean: bar.mean.clone(),
+        };
         let parts: Vec<Vec<f32>> = self
             .chunks
             .par_iter()

@@ -23,7 +23,7 @@ use super::conditional::{ConditionalOperator, ResidualConfig, ResidualTarget, es
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::lagged::{LaggedConfig, Pool, STRETCHES, Subsample, held_out_stretches};
+use crate::lagged::{LaggedConfig, Pool, Subsample, held_out_stretches, stretches};
 use crate::nn::{AdamConfig, CpuEngine, Decay, Mlp, TrainConfig, train};
 use crate::score::{Layout, Score, Windows};
 
@@ -53,6 +53,11 @@ pub struct NeuralMobilityConfig {
     pub mask: Option<Vec<bool>>,
     /// ε: D is at least this fraction of diag Φ.
     pub floor: f64,
+    /// What an output of one adds to an entry of R, in units of √(Φ_ii Φ_jj): large where the currents are
+    /// known to be, so that the network need not grow to them.
+    pub skew: f64,
+    /// Which samples begin the pairs of the observed correlations.
+    pub subsample: Subsample,
     /// The derivative of the observed correlations.
     pub residual: ResidualConfig,
     /// Initial states that are drawn from the record once, each with a partner at every lag.
@@ -84,6 +89,8 @@ impl Default for NeuralMobilityConfig {
             layout: Layout::Whole,
             mask: None,
             floor: 1e-6,
+            skew: 1.0,
+            subsample: Subsample::All,
             residual: ResidualConfig::default(),
             states: 131_072,
             batch: 8192,
@@ -124,7 +131,8 @@ pub fn fit_neural_mobility(
     let mut mobility = NeuralMobility::new(ensemble, phi, config)?;
     let phi = mobility.constant();
     let mut statistics = LaggedConfig {
-        blocking: STRETCHES,
+        subsample: config.subsample,
+        blocking: stretches(ensemble),
         ..LaggedConfig::default()
     };
     let target = estimate_residual(
@@ -180,7 +188,12 @@ impl NeuralMobility {
         let standardiser = config.layout.standardiser(ensemble)?;
         let windows = Windows::new(config.layout, &standardiser)?;
         let block = site_average(phi, &windows)?;
-        let map = TensorMap::new(block.view(), config.mask.as_deref(), config.floor)?;
+        let map = TensorMap::new(
+            block.view(),
+            config.mask.as_deref(),
+            config.floor,
+            config.skew,
+        )?;
         let mut widths = vec![windows.rows()];
         widths.extend(&config.hidden);
         widths.push(map.outputs());
@@ -259,11 +272,11 @@ fn site_average(phi: ArrayView2<f64>, windows: &Windows) -> Result<Array2<f64>> 
     Ok(sum / sites as f64)
 }
 
-/// Ċ_obs − A\[Φ\], (lag, m, n), in the stretches to learn from and in those held out.
+/// Ċ_obs − A\[Φ\], (lag, equation), in the stretches to learn from and in those held out.
 fn targets(target: &ResidualTarget, fraction: f64) -> Result<(Vec<f64>, Vec<f64>)> {
-    let held_out = held_out_stretches(target.sums().block_ids().len(), fraction)?;
+    let held_out = held_out_stretches(target.blocks(), fraction)?;
     let of = |kept: bool| {
-        let curves = target.curves(&target.sums().total_of(|k| held_out[k] == kept));
+        let curves = target.curves_of(|k| held_out[k] == kept);
         let (observed, constant) = curves.split_at(curves.len() / 2);
         observed.iter().zip(constant).map(|(o, c)| o - c).collect()
     };

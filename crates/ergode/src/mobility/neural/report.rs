@@ -73,7 +73,7 @@ pub struct NeuralMobilityFit {
     pub training: TrainReport,
     /// Lags of the curves.
     pub lags: Vec<f64>,
-    /// One curve for each channel, (m, n).
+    /// One curve for each channel, (m, n), or on a ring for each (family, c, d, r), with φ_m at the first site.
     pub curves: Vec<ResidualCurve>,
     /// |⟨M_θ⟩ − Φ| / |Φ|, Frobenius norms.
     pub mean_deviation: f64,
@@ -83,7 +83,7 @@ pub struct NeuralMobilityFit {
 
 /// The targets of all channels with their errors.
 pub(super) struct Judge {
-    /// (m, n) labels.
+    /// Labels of φ_m and φ_n, for each equation.
     channels: Vec<(String, String)>,
     lags: Vec<f64>,
     /// Ċ_obs, then A\[Φ\].
@@ -105,18 +105,15 @@ impl Judge {
             deviations: difference(curves.deviations.view()),
         };
         let (future, initial) = (operator.future().labels(), operator.initial().labels());
-        let channels = future
-            .iter()
-            .flat_map(|m| initial.iter().map(move |n| (m.clone(), n.clone())));
         Ok(Self {
-            channels: channels.collect(),
+            channels: operator.channels().labels(future, initial),
             lags: operator.grid().lags(),
             curves,
             target,
         })
     }
 
-    /// w_τ / S²_mn(τ), (lag, m, n), scaled so that residuals of size S give a sum of one.
+    /// w_τ / S²_mn(τ), (lag, equation), scaled so that residuals of size S give a sum of one.
     pub(super) fn weights(&self, scale: ChannelScale, exponent: f64) -> Vec<f64> {
         let channels = self.channels.len();
         let errors = self.target.errors();
@@ -144,7 +141,7 @@ impl Judge {
         (0..all).map(weight).collect()
     }
 
-    /// The curves of all channels, with A\[δM_θ\] as it was `fitted`, (lag, m, n).
+    /// The curves of all channels, with A\[δM_θ\] as it was `fitted`, (lag, equation).
     pub(super) fn curves(&self, fitted: &Jackknife) -> Vec<ResidualCurve> {
         let left = Jackknife {
             values: &self.target.values - &fitted.values,

@@ -15,10 +15,10 @@ pub(super) struct MobilityTask {
     pub(super) map: TensorMap,
     pub(super) training: Vec<Slice>,
     pub(super) held_out: [Slice; 2],
-    /// What A\[δM\] should be, (lag, m, n), in the data to learn from and in those held out.
+    /// What A\[δM\] should be, (lag, equation), in the data to learn from and in those held out.
     pub(super) target: Vec<f64>,
     pub(super) held_out_target: Vec<f64>,
-    /// w_mn(τ), (lag, m, n).
+    /// w_mn(τ), (lag, equation).
     pub(super) weights: Vec<f64>,
     /// λ.
     pub(super) mean_weight: f64,
@@ -35,7 +35,7 @@ impl MobilityTask {
         y
     }
 
-    /// The terms that the equations of these lags take from the lists of all, (lag, m, n).
+    /// The terms that the equations of these lags take from the lists of all, (lag, equation).
     fn chosen(&self, lags: &[usize]) -> impl Iterator<Item = usize> + Clone {
         let size = self.weights.len() / self.lags;
         let lags = lags.to_vec();
@@ -172,7 +172,7 @@ mod tests {
         let (pool, _) = Pool::split(&data, 0.1).unwrap();
         let slice = |k: u64| source.slice(&pool, 700, k).unwrap();
         let phi = array![[1.0, 0.4], [-0.2, 0.8]];
-        let map = TensorMap::new(phi.view(), None, 1e-6).unwrap();
+        let map = TensorMap::new(phi.view(), None, 1e-6, 1.0).unwrap();
         let equations = 3 * future.len() * initial.len();
         let mlp = Mlp::new(&[2, 16, map.outputs()], 3).unwrap();
         let task = MobilityTask {

@@ -3,14 +3,14 @@
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_positive};
 use crate::linalg;
 
 /// M = L Lᵀ + ε diag Φ + R, a matrix of c rows (`eq:app_affine_2d_D_parameterization`,
 /// `eq:app_affine_2d_R_parameterization`).
 ///
 /// L is lower triangular, L_ii = L⁰_ii softplus(y + y⁰) with softplus(y⁰) = 1 and
-/// L_ij = L⁰_ij + √Φ_ii y; R is antisymmetric, R_ij = R⁰_ij + √(Φ_ii Φ_jj) y for i > j. With y = 0, M = Φ. Entries
+/// L_ij = L⁰_ij + √Φ_ii y; R is antisymmetric, R_ij = R⁰_ij + ρ √(Φ_ii Φ_jj) y for i > j. With y = 0, M = Φ. Entries
 /// that a mask leaves out are zero, in L and in R.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct TensorMap {
@@ -47,8 +47,13 @@ fn softplus(y: f64) -> (f64, f64) {
 }
 
 impl TensorMap {
-    /// Around Φ; `mask` tells which entries M has, all if there is none.
-    pub(super) fn new(phi: ArrayView2<f64>, mask: Option<&[bool]>, floor: f64) -> Result<Self> {
+    /// Around Φ; `mask` tells which entries M has, all if there is none; `skew` is ρ.
+    pub(super) fn new(
+        phi: ArrayView2<f64>,
+        mask: Option<&[bool]>,
+        floor: f64,
+        skew: f64,
+    ) -> Result<Self> {
         let size = phi.nrows();
         let allowed = |i: usize, j: usize| mask.is_none_or(|mask| mask[i * size + j]);
         check_mask(size, mask, &allowed)?;
@@ -64,6 +69,7 @@ impl TensorMap {
                 "the floor of the diffusion is a small fraction of its mean, not {floor}"
             )));
         }
+        require_positive("the unit of the antisymmetric part", skew)?;
         let mut above_floor = linalg::symmetric_part(phi.view());
         above_floor.diag_mut().map_inplace(|d| *d *= 1.0 - floor);
         let factor = linalg::cholesky(above_floor.view()).map_err(|_| {
@@ -85,12 +91,12 @@ impl TensorMap {
                 unit: phi[[row, row]].sqrt(),
             })
             .collect();
-        let skew = below(false)
+        let circulation = below(false)
             .map(|(row, column)| Entry {
                 row,
                 column,
                 start: 0.5 * (phi[[row, column]] - phi[[column, row]]),
-                unit: (phi[[row, row]] * phi[[column, column]]).sqrt(),
+                unit: skew * (phi[[row, row]] * phi[[column, column]]).sqrt(),
             })
             .collect();
         let mut products = Vec::new();
@@ -106,7 +112,7 @@ impl TensorMap {
             phi,
             floor,
             lower,
-            skew,
+            skew: circulation,
             products,
         })
     }
@@ -295,7 +301,7 @@ mod tests {
 
     fn map(mask: Option<&[bool]>) -> TensorMap {
         let phi = array![[0.5, 0.3, 0.0], [-0.1, 0.4, 0.05], [0.1, 0.0, 0.3]];
-        TensorMap::new(phi.view(), mask, 1e-3).unwrap()
+        TensorMap::new(phi.view(), mask, 1e-3, 1.5).unwrap()
     }
 
     fn outputs(count: usize, n: usize) -> Vec<f32> {
@@ -357,7 +363,7 @@ mod tests {
             assert_eq!(row.iter().any(|m| *m != 0.0), blocks[entry]);
         }
         let arrow = [true, true, true, true, true, false, true, false, true];
-        let refused = TensorMap::new(Array2::eye(3).view(), Some(&arrow), 0.0).unwrap_err();
+        let refused = TensorMap::new(Array2::eye(3).view(), Some(&arrow), 0.0, 1.0).unwrap_err();
         assert!(refused.to_string().contains("(2, 1)"), "{refused}");
     }
 }

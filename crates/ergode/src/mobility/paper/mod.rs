@@ -1,8 +1,12 @@
 //! The paper's recipe as one call: scores by denoising, conditional operator, neural mobility.
 
+mod ring;
+
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+pub use ring::{PaperRingConfig, PaperSpinFit, fit_paper_ring, fit_paper_spin};
 
 use super::conditional::ConditionalOperator;
 use super::constant::{ConstantMobility, PhiMethod, SymmetryClass, estimate_constant_mobility};
@@ -37,6 +41,8 @@ pub struct PaperConfig {
     pub initial_degree: usize,
     /// Degree of the control variate in x_0; the paper has none.
     pub baseline_degree: Option<usize>,
+    /// What takes the place of all the above on a ring of spins.
+    pub ring: PaperRingConfig,
 }
 
 impl Default for PaperConfig {
@@ -59,6 +65,7 @@ impl Default for PaperConfig {
             future_degree: 3,
             initial_degree: 1,
             baseline_degree: None,
+            ring: PaperRingConfig::default(),
         }
     }
 }
