@@ -1,5 +1,6 @@
 //! Score and mobility of a ring of equal sites.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,9 +13,9 @@ use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Error, Result};
 use crate::lagged::IntegralRule;
 use crate::mobility::{
-    LatticeConfig, LatticeMobility, LatticeScore, LatticeWeak, MobilityConfig, Recipe,
-    ScoreCoefficients, SpinNeighbourhood, TensorBasis, TimeForm, accumulate_lattice, fit_mobility,
-    neighbourhood_families,
+    LatticeConfig, LatticeMobility, LatticeScore, LatticeWeak, MobilityConfig, PaperRingConfig,
+    Recipe, ScoreCoefficients, SpinNeighbourhood, TensorBasis, TimeForm, accumulate_lattice,
+    fit_mobility, fit_paper_spin, neighbourhood_families,
 };
 use crate::model::StoredScore;
 use crate::observable::{LatticePotential, Monomials};
@@ -198,4 +199,45 @@ pub(super) fn ring_mobility(
         residuals: None,
         statistics_seconds,
     })
+}
+
+/// Score and onsite block of a ring of spins by the paper's physics-informed recipe.
+///
+/// The paper minimises the denoising loss over the four fields of the score; without noise that is the
+/// closed form.
+pub(super) fn spin_by_network(
+    training: &Ensemble,
+    config: &FitConfig,
+    folder: &Path,
+    control: &Control,
+) -> Result<(StoredScore, String, MobilityFound)> {
+    let (score, kind) = ring_score(training, config, control)?;
+    let (sites, paper) = (
+        config.ring.sites,
+        with_seed(&config.paper.ring, config.seed),
+    );
+    let stationary = score.as_score();
+    let found = fit_paper_spin(training, sites, stationary, &paper, Some(folder), control)?;
+    let mobility = LatticeMobility::new(sites, found.fit.mobility.clone())?;
+    let violation = mobility.psd_violation(training)?;
+    let span = "onsite block in the span of a spin".to_owned();
+    let mobility = MobilityFound {
+        results: linear_results(&found.fit, span, violation),
+        mobility: mobility.into(),
+        recipe: Recipe::Paper,
+        reason: "asked for".into(),
+        fit: Some(found.fit),
+        residuals: None,
+        statistics_seconds: 0.0,
+    };
+    Ok((score, kind, mobility))
+}
+
+/// The recipe with the one seed of a fit.
+pub(super) fn with_seed(config: &PaperRingConfig, seed: u64) -> PaperRingConfig {
+    let mut paper = config.clone();
+    paper.stationary.noise.seed = seed;
+    paper.conditional.noise.seed = seed;
+    paper.mobility.seed = seed;
+    paper
 }

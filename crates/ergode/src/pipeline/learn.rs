@@ -154,10 +154,10 @@ impl Task<'_> {
         let (found, mobility);
         if config.mobility.recipe == Recipe::Paper {
             tell("learning scores and mobility as the paper does");
-            let score;
-            (score, mobility) = by_network(self.training, config, self.horizon, &stages, control)?;
+            let (score, kind);
+            (score, kind, mobility) =
+                by_network(self.training, config, self.horizon, &stages, control)?;
             lap("mobility");
-            let kind = "network trained by denoising".into();
             found = judge(score, kind, self.held_out, config, control)?;
             lap("score");
         } else {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::config::FitConfig;
-use super::lattice::ring_mobility;
+use super::lattice::{RingSpan, ring_mobility, spin_by_network, with_seed};
 use super::results::{Measured, MobilityResults};
 use crate::control::Control;
 use crate::data::Ensemble;
@@ -14,6 +14,7 @@ use crate::lagged::{
 use crate::mobility::{
     MobilityFit, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
     estimate_constant_mobility, estimate_structure, fit_mobility_recipe, fit_paper_mobility,
+    fit_paper_ring,
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
@@ -195,17 +196,24 @@ fn constant(
     })
 }
 
-/// Score and mobility by the paper's recipe; networks keep their state in `folder`.
+/// Score, what it is, and mobility by the paper's recipe; networks keep their state in `folder`.
 pub(super) fn by_network(
     training: &Ensemble,
     config: &FitConfig,
     horizon: f64,
     folder: &Path,
     control: &Control,
-) -> Result<(StoredScore, MobilityFound)> {
-    let interval = interval_of(training)?;
-    let paper = with_lags(&config.paper, interval, horizon, config.seed);
-    let found = fit_paper_mobility(training, &paper, Some(folder), control)?;
+) -> Result<(StoredScore, String, MobilityFound)> {
+    let found = if config.ring.sites == 0 {
+        let interval = interval_of(training)?;
+        let paper = with_lags(&config.paper, interval, horizon, config.seed);
+        fit_paper_mobility(training, &paper, Some(folder), control)?
+    } else if config.ring.span == RingSpan::Spin {
+        return spin_by_network(training, config, folder, control);
+    } else {
+        let paper = with_seed(&config.paper.ring, config.seed);
+        fit_paper_ring(training, config.ring.sites, &paper, Some(folder), control)?
+    };
     if control.stopped() {
         return Err(Error::interrupted());
     }
@@ -228,7 +236,8 @@ pub(super) fn by_network(
         residuals: Some(residuals),
         statistics_seconds: 0.0,
     };
-    Ok((found.stationary.into(), mobility))
+    let kind = "network trained by denoising".to_owned();
+    Ok((found.stationary.into(), kind, mobility))
 }
 
 /// Lags up to a little more than the decorrelation time, as the paper has them, and seeds, where the

@@ -202,30 +202,6 @@ impl<'a> Totals<'a> {
     }
 }
 
-/// Lags that the local polynomials need around those of the operator, and their spacing.
-fn statistics_grid(
-    ensemble: &Ensemble,
-    grid: &LagGrid,
-    config: &ResidualConfig,
-) -> Result<(LagGrid, f64)> {
-    let lags = grid.lags();
-    let Some(interval) = ensemble.sampling_interval() else {
-        let spacing = lags
-            .windows(2)
-            .map(|w| w[1] - w[0])
-            .fold(f64::INFINITY, f64::min);
-        return Ok((grid.clone(), spacing));
-    };
-    let reach = (4.0 * config.bandwidth).ceil() as usize;
-    let mut steps: Vec<usize> = Vec::new();
-    for lag in lags {
-        let step = (lag / interval).round() as usize;
-        let first = steps.last().map_or(0, |last| last + 1);
-        steps.extend(step.saturating_sub(reach).max(first)..=step + reach);
-    }
-    Ok((LagGrid::even(interval, steps)?, interval))
-}
-
 impl ResidualTarget {
     /// Ċ_obs followed by A\[Φ\], each (lag, equation) flat, from these sums.
     fn curves(&self, flat: &[f64]) -> Vec<f64> {

@@ -126,7 +126,7 @@ mod tests {
     use crate::mobility::conditional::ConditionalOperator;
     use crate::mobility::neural::bank::Source;
     use crate::nn::CpuEngine;
-    use crate::observable::{Functions, Monomials};
+    use crate::observable::{LatticeAverage, Monomials};
     use crate::score::{ConditionalScore, Layout, Windows};
     use crate::systems::{OrnsteinUhlenbeck, System, generate};
 
@@ -147,20 +147,37 @@ mod tests {
         }
     }
 
-    /// Along a random direction, and with the residuals of the other slice left out as a twin.
     #[test]
     fn the_gradient_agrees_with_differences_of_the_loss() {
+        gradient_agrees(None);
+    }
+
+    /// Two coordinates as a ring of two sites.
+    #[test]
+    fn so_it_does_where_the_channels_are_averaged_over_a_ring() {
+        gradient_agrees(Some(LatticeAverage {
+            sites: 2,
+            components: 1,
+        }));
+    }
+
+    /// Along a random direction, and with the residuals of the other slice left out as a twin.
+    fn gradient_agrees(ring: Option<LatticeAverage>) {
         let exact = Exact(OrnsteinUhlenbeck::new(Default::default()).unwrap());
         let mut protocol = exact.0.protocol();
         protocol.simulate.time = 200.0;
         protocol.simulate.trajectories = 8;
         let data = generate(&exact.0, &protocol, &Control::new()).unwrap();
         let data = data.ensemble;
-        let future = Monomials::new(data.names(), 1..=3).unwrap();
-        let initial = Monomials::new(data.names(), 1..=2).unwrap();
+        let (of_future, of_initial) = if ring.is_some() { (1, 1) } else { (3, 2) };
+        let future = Monomials::new(data.names(), 1..=of_future).unwrap();
+        let initial = Monomials::new(data.names(), 1..=of_initial).unwrap();
         let interval = data.sampling_interval().unwrap();
         let grid = LagGrid::even(interval, vec![2, 5, 9]).unwrap();
-        let operator = ConditionalOperator::new(&exact, &future, &initial, grid).unwrap();
+        let mut operator = ConditionalOperator::new(&exact, &future, &initial, grid).unwrap();
+        if let Some(ring) = ring {
+            operator = operator.averaged(ring).unwrap();
+        }
         let standardiser = Standardiser::from_ensemble(&data).unwrap();
         let windows = Windows::new(Layout::Whole, &standardiser).unwrap();
         let source = Source {
@@ -173,7 +190,7 @@ mod tests {
         let slice = |k: u64| source.slice(&pool, 700, k).unwrap();
         let phi = array![[1.0, 0.4], [-0.2, 0.8]];
         let map = TensorMap::new(phi.view(), None, 1e-6, 1.0).unwrap();
-        let equations = 3 * future.len() * initial.len();
+        let equations = 3 * operator.channels().len();
         let mlp = Mlp::new(&[2, 16, map.outputs()], 3).unwrap();
         let task = MobilityTask {
             map,

@@ -119,6 +119,51 @@ impl Default for PaperRingConfig {
     }
 }
 
+impl PaperRingConfig {
+    /// Small networks and few steps, for minutes of work on two cores: the same recipe with lags three
+    /// apart, and with the conditional score trained on no more than the lags that are used.
+    pub fn small() -> Self {
+        let whole = Self::default();
+        let train = |steps: u64, rate: f32| TrainConfig {
+            adam: AdamConfig {
+                rate,
+                decay: Decay::Cosine { steps, floor: 0.01 },
+                ..AdamConfig::default()
+            },
+            average: 0.99,
+            ..TrainConfig::with_steps(steps)
+        };
+        Self {
+            stationary: DenoisingConfig {
+                hidden: vec![32; 2],
+                train: train(2000, 5e-3),
+                ..whole.stationary
+            },
+            conditional: ConditionalConfig {
+                hidden: vec![64; 2],
+                rescale: true,
+                train: train(3000, 3e-3),
+                ..whole.conditional
+            },
+            mobility: NeuralMobilityConfig {
+                hidden: vec![32; 2],
+                skew: 20.0,
+                states: 16_384,
+                batch: 4096,
+                lags_per_step: None,
+                mean_penalty: 10.0,
+                train: train(300, 5e-3),
+                ..whole.mobility
+            },
+            stationary_reach: 1,
+            conditional_lags: (7..=24).collect(),
+            lags: (7..=24).step_by(3).collect(),
+            pairs: 20_000,
+            ..whole
+        }
+    }
+}
+
 /// What the paper's recipe gives in the span of a spin.
 #[derive(Debug)]
 pub struct PaperSpinFit {
