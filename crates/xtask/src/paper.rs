@@ -24,7 +24,7 @@ const RUNS: &[Run] = &[
         recipe: "semigroup",
         figures: &[
             ("k-curves", "K_m(t)"),
-            ("residuals", "the channels from data"),
+            ("channels", "the channels from data"),
         ],
     },
     Run {
@@ -42,11 +42,44 @@ const RUNS: &[Run] = &[
         recipe: "paper",
         figures: AFFINE,
     },
+    Run {
+        benchmark: "softspin",
+        recipe: "weak",
+        figures: SPINS,
+    },
+    Run {
+        benchmark: "softspin",
+        recipe: "paper",
+        figures: SPINS,
+    },
+];
+
+const SPINS: &[(&str, &str)] = &[
+    ("structure", "structure diagnostic"),
+    (
+        "spin-mobility",
+        "onsite mobility of the closures, and their errors",
+    ),
+    ("ring-same-site", "correlations at a site"),
+    ("ring-neighbours", "correlations of nearest neighbours"),
+    ("ring-matrices", "correlation matrices at t = 1"),
+    ("ring-errors", "errors against time and distance"),
+    ("ring-densities", "densities of the components"),
+    ("ring-joints", "joint densities at a site"),
+    ("ring-neighbour-densities", "joint densities at two sites"),
+    ("hovmoeller-0", "m_x in space and time"),
+    ("hovmoeller-1", "m_y in space and time"),
+    ("hovmoeller-2", "m_z in space and time"),
 ];
 
 const AFFINE: &[(&str, &str)] = &[
-    ("fields", "mobility fields"),
-    ("correlations", "forward validation"),
+    ("mobility", "mobility fields"),
+    ("marginals", "densities of the coordinates"),
+    ("joints", "joint density"),
+    (
+        "correlations",
+        "forward validation: the fitted correlations",
+    ),
     ("operator", "residual-operator fit"),
 ];
 

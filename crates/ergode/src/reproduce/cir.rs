@@ -86,7 +86,7 @@ impl Bench<'_> {
             );
         }
         let figure = curves.figure(
-            "residuals",
+            "channels",
             &[(2, "model", Role::Model), (3, "exact M = γx", Role::Exact)],
         );
         findings.sections.push(

@@ -163,6 +163,9 @@ impl Bench<'_> {
             page_name(&reproduction)
         );
         let front = front_section(&reproduction);
+        // The benchmark's own version of a section takes the place of the fit's.
+        let again = |section: &Section| findings.sections.iter().any(|new| new.id == section.id);
+        page.sections.retain(|section| !again(section));
         page.sections
             .splice(0..0, [front].into_iter().chain(findings.sections));
         results.reproduction = Some(reproduction);

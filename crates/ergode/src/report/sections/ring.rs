@@ -316,8 +316,5 @@ fn space_time(ring: &RingComparison) -> Section {
     let components = &ring.components;
     let figures = components.iter().enumerate();
     let figures = figures.map(|(c, name)| space_time_figure(&windows, c, components.len(), name));
-    figures.fold(
-        Section::new("ring-space-time", "Space and time"),
-        Section::with,
-    )
+    figures.fold(Section::new("space-time", "Space and time"), Section::with)
 }
