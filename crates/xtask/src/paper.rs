@@ -67,6 +67,7 @@ const SPINS: &[(&str, &str)] = &[
     ("ring-densities", "densities of the components"),
     ("ring-joints", "joint densities at a site"),
     ("ring-neighbour-densities", "joint densities at two sites"),
+    ("operator", "residual operator of the eleven families"),
     ("hovmoeller-0", "m_x in space and time"),
     ("hovmoeller-1", "m_y in space and time"),
     ("hovmoeller-2", "m_z in space and time"),

@@ -4,6 +4,7 @@ use super::operator::{correlation_rmse, operator_curves, short_lag_phi};
 use super::{Bench, Findings, Scale};
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::lagged::LaggedConfig;
 use crate::mobility::{ConstantMobility, Mobility, PaperConfig, Recipe, SymmetryClass};
 use crate::model::{LangevinModel, simulate_model};
 use crate::nn::{Decay, TrainConfig};
@@ -45,8 +46,16 @@ impl Bench<'_> {
         let exact = ExactMobility::new(&fitted.model, &reference);
         let future = Monomials::new(training.names(), 1..=3)?;
         let mobilities: [&dyn Mobility; 3] = [&phi.value, fitted.model.mobility(), &exact];
-        let score = fitted.model.score();
-        let curves = operator_curves(&training, &future, score, &mobilities, &LAGS, self.control)?;
+        let (score, statistics) = (fitted.model.score(), LaggedConfig::default());
+        let curves = operator_curves(
+            &training,
+            &future,
+            score,
+            &mobilities,
+            &LAGS,
+            &statistics,
+            self.control,
+        )?;
         let roles = [(2, "model", Role::Model), (3, "exact", Role::Exact)];
         findings.sections.push(
             Section::new("operator", "Residual operator of the 18 channels")

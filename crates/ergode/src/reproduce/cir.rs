@@ -7,6 +7,7 @@ use super::{Bench, Findings};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
+use crate::lagged::LaggedConfig;
 use crate::mobility::{Mobility, Recipe, RecipeConfig, SymmetryClass, fit_mobility_recipe};
 use crate::observable::Monomials;
 use crate::pipeline::{ExactMobility, Fitted, Reproduced, Results};
@@ -223,8 +224,16 @@ fn channel_curves(
         .round()
         .max(1.0);
     let lags: Vec<f64> = (1..=LAGS).map(|k| k as f64 * stride * interval).collect();
-    let score = fitted.model.score();
-    let curves = operator_curves(training, &powers, score, &mobilities, &lags, control)?;
+    let (score, statistics) = (fitted.model.score(), LaggedConfig::default());
+    let curves = operator_curves(
+        training,
+        &powers,
+        score,
+        &mobilities,
+        &lags,
+        &statistics,
+        control,
+    )?;
     Ok((curves, mobilities.len()))
 }
 

@@ -34,14 +34,14 @@ pub(super) fn operator_curves(
     score: &dyn Score,
     mobilities: &[&dyn Mobility],
     lags: &[f64],
+    statistics: &LaggedConfig,
     control: &Control,
 ) -> Result<OperatorCurves> {
     let grid = LagGrid::for_ensemble(data, lags)?;
     let derivative = ResidualConfig::default();
     let (wide, spacing) = derivative.grid(data, &grid)?;
     let initial = Conjugates::new(data.names(), score, mobilities);
-    let statistics = LaggedConfig::default();
-    let sums = accumulate_lagged(data, future, &initial, &wide, &statistics, control)?;
+    let sums = accumulate_lagged(data, future, &initial, &wide, statistics, control)?;
     let all = wide.lags();
     let places: Vec<usize> = grid
         .lags()
@@ -149,7 +149,7 @@ impl OperatorCurves {
     /// What the constant mobility (quantity one) leaves of Ċ in every channel, and what the others make of
     /// it: `others` are quantities with their names and roles.
     pub(super) fn figure(&self, name: &str, others: &[(usize, &str, Role)]) -> Figure {
-        let panels = (0..self.channels()).map(|channel| {
+        let panels = self.shown().into_iter().map(|channel| {
             let (target, error) = self.difference(channel, 0, 1);
             let mut series = vec![
                 Series::new(Role::Data, self.lags.clone(), target)
@@ -172,6 +172,22 @@ impl OperatorCurves {
             3,
             panels.collect(),
         )
+    }
+
+    /// The channels that are drawn: all, or those that stand out most from their errors.
+    fn shown(&self) -> Vec<usize> {
+        const MOST: usize = 24;
+        let mut channels: Vec<usize> = (0..self.channels()).collect();
+        if channels.len() > MOST {
+            let signal = |channel: &usize| {
+                let (target, error) = self.difference(*channel, 0, 1);
+                let norm = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
+                norm(&target) / norm(&error)
+            };
+            channels.sort_by(|a, b| signal(b).total_cmp(&signal(a)));
+            channels.truncate(MOST / 2);
+        }
+        channels
     }
 
     fn title(&self, channel: usize) -> String {
@@ -284,8 +300,17 @@ mod tests {
         let future = Monomials::new(data.names(), 1..=2).unwrap();
         let score = ExactScore::new(2, system);
         let lags = [0.2, 0.4, 0.8];
-        let control = Control::new();
-        let curves = operator_curves(data, &future, &score, &[mobility], &lags, &control).unwrap();
+        let (statistics, control) = (LaggedConfig::default(), Control::new());
+        let curves = operator_curves(
+            data,
+            &future,
+            &score,
+            &[mobility],
+            &lags,
+            &statistics,
+            &control,
+        )
+        .unwrap();
         (0..curves.channels())
             .flat_map(|channel| {
                 let (left, error) = curves.difference(channel, 0, 1);

@@ -2,17 +2,17 @@
 
 use ndarray::ArrayView2;
 
-use super::operator::short_lag_phi;
+use super::operator::{operator_curves, short_lag_phi};
 use super::{Bench, Findings, Scale};
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample, accumulate_lagged};
 use crate::mobility::{
-    ConstantMobility, HomogeneousSlice, PaperRingConfig, Recipe, StructureConfig, SymmetryClass,
-    estimate_structure, site_blocks,
+    ConstantMobility, HomogeneousSlice, LatticeMobility, LinearMobility, Mobility, PaperRingConfig,
+    Recipe, StructureConfig, SymmetryClass, TensorBasis, estimate_structure, site_blocks,
 };
 use crate::model::{LangevinModel, simulate_model};
-use crate::observable::Monomials;
+use crate::observable::{Functions, Monomials, RadialBasis, SpinFamilies};
 use crate::pipeline::{ExactMobility, FitConfig, Fitted, Reproduced, Results, RingSpan, RunFolder};
 use crate::report::{Role, Section, SpinClosure, ring_sections, spin_section, structure_section};
 use crate::score::CoordinatesAndScore;
@@ -30,6 +30,8 @@ const STEP: f64 = INTERVAL / 50.0;
 const TRAJECTORIES: usize = 72;
 const ROLLOUT: f64 = 150.0;
 const BURN_IN: f64 = 30.0;
+/// Lags of the residual operator, in saved intervals.
+const ACTIVE: std::ops::RangeInclusive<usize> = 7..=24;
 /// Length of the rollouts that a fit is judged by.
 const JUDGED: f64 = 50.0;
 /// Longest lag of the comparison.
@@ -70,6 +72,9 @@ impl Bench<'_> {
         findings
             .sections
             .push(self.fields(&closures, &system, &held_out)?);
+        findings
+            .sections
+            .push(self.residuals(&closures, &system, &training, &phi)?);
         let ring = self.forward(&closures, &system, &data)?;
         forward_numbers(&ring, &mut findings);
         findings.sections.extend(ring_sections(&ring));
@@ -117,10 +122,7 @@ impl Bench<'_> {
         let grid = LagGrid::for_ensemble(training, &lags)?;
         let future = Monomials::coordinates(training.names())?;
         let initial = CoordinatesAndScore::new(training.names(), model.score());
-        let statistics = LaggedConfig {
-            subsample: Subsample::Stride((training.samples() / 1_000_000).max(1)),
-            ..LaggedConfig::default()
-        };
+        let statistics = at_most(training, 1_000_000);
         let sums = accumulate_lagged(
             training,
             &future,
@@ -194,6 +196,51 @@ impl Bench<'_> {
             })
             .collect();
         spin_section(&shown, held_out)
+    }
+
+    /// The eleven families of one site against all coordinates: 1188 equations at every lag, of which the
+    /// strongest are drawn.
+    fn residuals(
+        &self,
+        closures: &Closures,
+        system: &SoftSpin,
+        training: &Ensemble,
+        phi: &ConstantMobility,
+    ) -> Result<Section> {
+        let future = FirstSite::new(SpinFamilies::new(
+            system.sites,
+            RadialBasis::from_ensemble(training)?,
+        )?);
+        let exact = ndarray::Array1::from_iter(coefficients(system).map(|(_, _, _, value)| value));
+        let exact = LinearMobility::new(TensorBasis::spin(), exact)?;
+        let exact = LatticeMobility::new(system.sites, exact)?;
+        let mobilities: [&dyn Mobility; 4] = [
+            &phi.value,
+            closures.data_only.mobility(),
+            closures.physics.mobility(),
+            &exact,
+        ];
+        let lags: Vec<f64> = ACTIVE.map(|k| k as f64 * INTERVAL).collect();
+        let score = closures.data_only.score();
+        let statistics = at_most(training, 200_000);
+        let curves = operator_curves(
+            training,
+            &future,
+            score,
+            &mobilities,
+            &lags,
+            &statistics,
+            self.control,
+        )?;
+        let others = [
+            (2, "data only", Role::Model),
+            (3, "physics-informed", Role::Other),
+            (4, "exact", Role::Exact),
+        ];
+        Ok(
+            Section::new("operator", "Residual operator of the eleven families")
+                .with(curves.figure("operator", &others)),
+        )
     }
 
     /// Rollouts of the closures and of the system itself, beside the data.
@@ -298,15 +345,23 @@ fn constant_numbers(phi: &ConstantMobility, system: &SoftSpin, findings: &mut Fi
     }
 }
 
-/// The four coefficients of the physics-informed closure.
-fn physics_numbers(results: &Results, system: &SoftSpin, findings: &mut Findings) {
+/// Label, name, the paper's value and the exact one of every coefficient of a spin's block.
+fn coefficients(
+    system: &SoftSpin,
+) -> impl Iterator<Item = (&'static str, &'static str, f64, f64)> + use<> {
     let theta = system.temperature;
-    for (label, name, paper, exact) in [
+    [
         ("c0", "c_0", 0.001, theta * system.epsilon),
         ("c_perp", "c_⊥", 0.0744784, theta * system.alpha_perp),
         ("c_par", "c_∥", 0.001, theta * system.alpha_par),
         ("c_x", "c_×", -0.793292, -theta * system.gamma),
-    ] {
+    ]
+    .into_iter()
+}
+
+/// The four coefficients of the physics-informed closure.
+fn physics_numbers(results: &Results, system: &SoftSpin, findings: &mut Findings) {
+    for (label, name, paper, exact) in coefficients(system) {
         if let Some(found) = results.mobility.coefficients.get(label) {
             findings.numbers.push(
                 Reproduced::new(label, name, found.value)
@@ -349,4 +404,51 @@ fn forward_numbers(ring: &RingComparison, findings: &mut Findings) {
 fn sampling_floor(ring: &RingComparison, rollout: &RingRollout) -> f64 {
     let square = |errors: &ndarray::Array4<f64>| errors.mapv(|e| e * e).mean().unwrap_or(0.0);
     (square(&ring.correlation_errors) + square(&rollout.correlation_errors)).sqrt()
+}
+
+/// Statistics that begin from about so many samples.
+fn at_most(data: &Ensemble, starts: usize) -> LaggedConfig {
+    LaggedConfig {
+        subsample: Subsample::Stride((data.samples() / starts).max(1)),
+        ..LaggedConfig::default()
+    }
+}
+
+/// The families of the first site.
+struct FirstSite {
+    families: SpinFamilies,
+    labels: Vec<String>,
+}
+
+impl FirstSite {
+    fn new(families: SpinFamilies) -> Self {
+        let labels = places(&families).map(|k| families.labels()[k].clone());
+        Self {
+            labels: labels.collect(),
+            families,
+        }
+    }
+}
+
+/// Where the functions of the first site are among all.
+fn places(families: &SpinFamilies) -> impl Iterator<Item = usize> + use<> {
+    let (sites, count) = (families.sites(), families.families().len());
+    (0..3 * count).map(move |k| k / 3 * sites * 3 + k % 3)
+}
+
+impl Functions for FirstSite {
+    fn dim(&self) -> usize {
+        self.families.dim()
+    }
+    fn labels(&self) -> &[String] {
+        &self.labels
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        let n = x.len() / self.dim();
+        let mut all = vec![0.0; self.families.len() * n];
+        self.families.values(x, &mut all);
+        for (out, k) in out.chunks_exact_mut(n.max(1)).zip(places(&self.families)) {
+            out.copy_from_slice(&all[k * n..][..n]);
+        }
+    }
 }
