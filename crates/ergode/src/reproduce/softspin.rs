@@ -49,7 +49,7 @@ impl Bench<'_> {
     pub(super) fn softspin(&self) -> Result<Results> {
         let system = SoftSpin::default();
         let time = match self.config.scale {
-            Scale::Small => 1500.0,
+            Scale::Small => 1000.0,
             Scale::Paper => system.protocol().simulate.time,
         };
         let data = self.data(&system, TRAJECTORIES, time)?;
@@ -88,13 +88,19 @@ impl Bench<'_> {
         config.ring.span = span;
         config.simulate.dt = Some(STEP);
         // The rollouts of the comparison are longer; these only judge.
-        config.simulate.time = Some(JUDGED);
+        config.simulate.time = Some(self.no_longer_than_data(JUDGED));
         config.simulate.trajectories = TRAJECTORIES;
         config.validate.horizon = Some(LONGEST);
         if self.config.scale == Scale::Small {
             config.paper.ring = PaperRingConfig::small();
         }
         config
+    }
+
+    /// A length, or that of the reference data where it was asked to be shorter, in whole saved intervals.
+    fn no_longer_than_data(&self, length: f64) -> f64 {
+        let length = self.config.time.map_or(length, |time| time.min(length));
+        (length / INTERVAL).round() * INTERVAL
     }
 
     /// The fit that knows the forms of score and mobility, in a folder of its own.
@@ -251,13 +257,13 @@ impl Bench<'_> {
         data: &Ensemble,
     ) -> Result<RingComparison> {
         let protocol = SimulateConfig {
-            time: ROLLOUT,
+            time: self.no_longer_than_data(ROLLOUT),
             dt: STEP,
             save_every: INTERVAL,
             trajectories: TRAJECTORIES,
             seed: self.config.seed ^ 0x5eed,
             scheme: Scheme::Euler,
-            burn_in: BURN_IN,
+            burn_in: self.no_longer_than_data(BURN_IN),
         };
         let mut rollouts = Vec::new();
         for (name, role, model) in [
