@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ergode::{
-    CheckConfig, CheckReport, Conclusion, CoordinateReport, Finding, Page, ReadOptions, Severity,
-    Verdict, check_ensemble, check_section, read_ensemble,
+    CheckConfig, CheckReport, CoordinateReport, Finding, ReadOptions, Severity, Verdict,
+    check_ensemble, check_page, read_ensemble,
 };
 
 use crate::args::Check;
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
     })?;
     let title = shown(&arguments.data);
     if let Some(path) = &arguments.html {
-        write_text(path, &page(&title, &outcome).html())?;
+        write_text(path, &check_page(&title, &outcome).html())?;
     }
     let result = serde_json::to_value(&outcome).expect("a report is plain data");
     let mut sentence = text(&title, &outcome);
@@ -118,17 +118,4 @@ fn text(title: &str, outcome: &CheckReport) -> String {
     }
     let _ = write!(out, "\nverdict: {}", verdict(outcome));
     out
-}
-
-/// One self-contained page.
-fn page(title: &str, outcome: &CheckReport) -> Page {
-    let mut page = Page::new(title, "Pre-flight check of a record.");
-    let meaning = match outcome.verdict {
-        Verdict::Pass => "The record can be fitted.",
-        Verdict::Warn => "The record can be fitted, with care.",
-        Verdict::Fail => "A fit to this record would not be worth its name.",
-    };
-    page.conclusion = Some(Conclusion::new(meaning, outcome.findings.clone()));
-    page.sections.push(check_section(outcome));
-    page
 }

@@ -1,14 +1,13 @@
 //! `ergode report`: the page of a run, and its figures as files.
 
-use ergode::{Page, write_figures};
+use ergode::{Fitted, write_figures};
 use serde_json::json;
 
 use crate::args::Report;
 use crate::output::{Failed, report, shown, write_text};
-use crate::validate::read_json;
 
 pub(crate) fn run(arguments: &Report, json: bool) -> Result<(), Failed> {
-    let page: Page = read_json(&arguments.run.join("stages").join("page.json"))?;
+    let page = Fitted::load(&arguments.run)?.page;
     if let Some(folder) = &arguments.figures {
         let files = write_figures(&page, folder)?;
         let names: Vec<String> = files.iter().map(|file| shown(file)).collect();

@@ -2,10 +2,7 @@
 
 use std::time::Instant;
 
-use ergode::{
-    Failure, LangevinModel, Scheme, SimulateConfig, StepConfig, default_step, simulate_model,
-    write_ensemble,
-};
+use ergode::{Failure, LangevinModel, simulate_model, simulation_protocol, write_ensemble};
 use serde_json::json;
 
 use crate::args::Simulate;
@@ -15,31 +12,17 @@ use crate::progress::watched;
 pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
     let start = Instant::now();
     let model = LangevinModel::load(&arguments.run)?;
-    let dt = match arguments.dt {
-        Some(dt) => dt,
-        None => {
-            let steps = StepConfig {
-                seed: arguments.seed,
-                ..StepConfig::default()
-            };
-            let advised = watched("choosing a step", |control| {
-                default_step(&model, &steps, control)
-            })?;
-            match arguments.save_every {
-                Some(every) => every / (every / advised).ceil(),
-                None => advised,
-            }
-        }
-    };
-    let config = SimulateConfig {
-        time: arguments.time,
-        dt,
-        save_every: arguments.save_every.unwrap_or(dt),
-        trajectories: arguments.trajectories,
-        seed: arguments.seed,
-        scheme: Scheme::Euler,
-        burn_in: 0.0,
-    };
+    let config = watched("choosing a step", |control| {
+        simulation_protocol(
+            &model,
+            arguments.time,
+            arguments.dt,
+            arguments.save_every,
+            arguments.trajectories,
+            arguments.seed,
+            control,
+        )
+    })?;
     let run = watched("simulating", |control| {
         simulate_model(&model, &config, control)
     })?;
@@ -55,11 +38,12 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
         "wall_s": start.elapsed().as_secs_f64(),
     });
     let sentence = format!(
-        "{}: {} trajectories of {} samples, step {dt}, {:.2} % of the samples outside the data's \
+        "{}: {} trajectories of {} samples, step {}, {:.2} % of the samples outside the data's \
          support ({:.1} s)",
         shown(&arguments.output),
         config.trajectories,
         grouped(config.samples()?),
+        config.dt,
         100.0 * run.out_of_support,
         start.elapsed().as_secs_f64()
     );

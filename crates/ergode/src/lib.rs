@@ -82,8 +82,8 @@ pub use check::{
 };
 pub use control::Control;
 pub use data::{
-    BurnIn, Ensemble, Format, ReadOptions, Segment, Standardiser, Support, Times, Trajectory,
-    Values, formats, read_ensemble, write_arrays, write_ensemble,
+    BurnIn, Ensemble, Format, ReadOptions, Segment, SharedRows, Standardiser, Support, Times,
+    Trajectory, Values, formats, read_ensemble, write_arrays, write_ensemble,
 };
 pub use error::{Error, Result};
 pub use lagged::{
@@ -107,7 +107,7 @@ pub use mobility::{
 };
 pub use model::{
     LangevinModel, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial, StoredMobility,
-    StoredScore, advise_step, default_step, simulate_model,
+    StoredScore, advise_step, default_step, simulate_model, simulation_protocol,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,
@@ -125,10 +125,10 @@ pub use pipeline::{
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
     LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, ResidualLines, Role, Section,
-    SectionPart, Series, SeriesStyle, SpinClosure, Table, check_section, entropy_section,
-    equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
-    response_section, ring_sections, score_section, spectrum_section, spin_section,
-    structure_section, validation_sections, write_figures,
+    SectionPart, Series, SeriesStyle, SpinClosure, Table, check_page, check_section,
+    entropy_section, equation_section, field_section, fit_section, hovmoeller_figure,
+    residual_section, response_section, ring_sections, score_section, spectrum_section,
+    spin_section, structure_section, validation_page, validation_sections, write_figures,
 };
 pub use reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
 pub use score::{

@@ -10,7 +10,7 @@ use ndarray::ArcArray2;
 use super::atomic::AtomicFile;
 use super::ensemble::Ensemble;
 use super::format::{Format, Kind, ReadOptions, check_dt, in_file, open, times_from};
-use super::trajectory::{Times, Trajectory, Values};
+use super::trajectory::{Times, Trajectory, each};
 use crate::error::{Error, Result};
 
 /// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample.
@@ -361,16 +361,12 @@ fn write_table(writer: &mut impl Write, ensemble: &Ensemble, delimiter: u8) -> s
                 let _ = write!(line, "{k}{delimiter}");
             }
             let _ = write!(line, "{:?}", trajectory.time(i));
-            match trajectory.values() {
-                Values::F32(a) => a.row(i).iter().for_each(|v| match v.is_nan() {
+            each!(trajectory.values(), a => for v in a.row(i) {
+                match v.is_nan() {
                     true => line.extend([delimiter, 'n', 'a', 'n']),
                     false => _ = write!(line, "{delimiter}{v:?}"),
-                }),
-                Values::F64(a) => a.row(i).iter().for_each(|v| match v.is_nan() {
-                    true => line.extend([delimiter, 'n', 'a', 'n']),
-                    false => _ = write!(line, "{delimiter}{v:?}"),
-                }),
-            }
+                }
+            });
             line.push('\n');
             writer.write_all(line.as_bytes())?;
         }

@@ -201,6 +201,7 @@ impl Ensemble {
                 let values: Values = match trajectory.values() {
                     Values::F32(a) => transformed(a.view(), standardiser, |v| v as f32).into(),
                     Values::F64(a) => transformed(a.view(), standardiser, |v| v).into(),
+                    Values::Shared(a) => transformed(a.view(), standardiser, |v| v).into(),
                 };
                 Trajectory::new(values, trajectory.times().clone())
             })

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use ndarray::{ArcArray2, Array2, s};
 
+use super::shared::SharedRows;
+
 /// The coordinates of one trajectory, an array of shape (time, dimension).
 ///
 /// The storage is shared: cloning or slicing copies no values. Single precision is kept as it
@@ -15,14 +17,20 @@ pub enum Values {
     F32(ArcArray2<f32>),
     /// Double precision.
     F64(ArcArray2<f64>),
+    /// Double precision, in the memory of another owner.
+    Shared(SharedRows),
 }
 
-/// Applies the same expression to the array of either precision.
+/// Applies the same expression to the array or view of any storage.
 macro_rules! each {
     ($values:expr, $array:ident => $body:expr) => {
         match $values {
             $crate::data::trajectory::Values::F32($array) => $body,
             $crate::data::trajectory::Values::F64($array) => $body,
+            $crate::data::trajectory::Values::Shared(rows) => {
+                let $array = rows.view();
+                $body
+            }
         }
     };
 }
@@ -41,10 +49,11 @@ impl Values {
 
     /// Every `step`-th row of `rows`, sharing the storage.
     pub(crate) fn slice(&self, rows: Range<usize>, step: usize) -> Self {
-        let cut = s![rows;step, ..];
+        let cut = s![rows.clone();step, ..];
         match self {
             Self::F32(a) => Self::F32(a.clone().slice_move(cut)),
             Self::F64(a) => Self::F64(a.clone().slice_move(cut)),
+            Self::Shared(a) => Self::Shared(a.slice(rows, step)),
         }
     }
 
@@ -60,6 +69,7 @@ impl Values {
         match self {
             Self::F32(a) => Self::F32(fix(a)),
             Self::F64(a) => Self::F64(fix(a)),
+            Self::Shared(_) => self,
         }
     }
 }
@@ -73,6 +83,12 @@ impl From<ArcArray2<f32>> for Values {
 impl From<ArcArray2<f64>> for Values {
     fn from(array: ArcArray2<f64>) -> Self {
         Self::F64(array)
+    }
+}
+
+impl From<SharedRows> for Values {
+    fn from(rows: SharedRows) -> Self {
+        Self::Shared(rows)
     }
 }
 
@@ -209,6 +225,7 @@ impl Trajectory {
         match &self.values {
             Values::F32(a) => widen(contiguous(&a.row(i)), out),
             Values::F64(a) => out.copy_from_slice(contiguous(&a.row(i))),
+            Values::Shared(a) => out.copy_from_slice(contiguous(&a.view().row(i))),
         }
     }
 
@@ -231,6 +248,11 @@ impl Trajectory {
             }
             Values::F64(a) => {
                 if let Some(block) = a.slice(cut).as_slice() {
+                    return out.copy_from_slice(block);
+                }
+            }
+            Values::Shared(a) => {
+                if let Some(block) = a.view().slice(cut).as_slice() {
                     return out.copy_from_slice(block);
                 }
             }
@@ -257,10 +279,11 @@ impl Trajectory {
 
     /// Some of the coordinates, sharing the storage of the values.
     pub(crate) fn columns(&self, columns: Range<usize>) -> Self {
-        let cut = s![.., columns];
+        let cut = s![.., columns.clone()];
         let values = match &self.values {
             Values::F32(a) => Values::F32(a.clone().slice_move(cut)),
             Values::F64(a) => Values::F64(a.clone().slice_move(cut)),
+            Values::Shared(a) => Values::Shared(a.columns(columns)),
         };
         Self {
             values,

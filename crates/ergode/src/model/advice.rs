@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::LangevinModel;
 use crate::control::Control;
 use crate::error::{Error, Result, require_positive};
-use crate::simulate::{AlignedBuffer, GROUP, Purpose, Scheme, Sde, Stream};
+use crate::simulate::{AlignedBuffer, GROUP, Purpose, Scheme, Sde, SimulateConfig, Stream};
 
 /// How the step is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -86,6 +86,42 @@ pub fn default_step(model: &LangevinModel, config: &StepConfig, control: &Contro
         return Ok(advise_step(model, config, control)?.recommended);
     }
     Ok(1.0 / (STEPS * model.fastest_rate()))
+}
+
+/// What to simulate where little is said: without `dt` the step is that of [`default_step`], shortened so
+/// that a whole number of steps makes `save_every`; without `save_every` each step is saved.
+///
+/// # Errors
+/// As for [`advise_step`].
+pub fn simulation_protocol(
+    model: &LangevinModel,
+    time: f64,
+    dt: Option<f64>,
+    save_every: Option<f64>,
+    trajectories: usize,
+    seed: u64,
+    control: &Control,
+) -> Result<SimulateConfig> {
+    let dt = match dt {
+        Some(dt) => dt,
+        None => {
+            let steps = StepConfig {
+                seed,
+                ..StepConfig::default()
+            };
+            let advised = default_step(model, &steps, control)?;
+            save_every.map_or(advised, |every| every / (every / advised).ceil())
+        }
+    };
+    Ok(SimulateConfig {
+        time,
+        dt,
+        save_every: save_every.unwrap_or(dt),
+        trajectories,
+        seed,
+        scheme: Scheme::Euler,
+        burn_in: 0.0,
+    })
 }
 
 /// Find the largest step of round length (1, 2 or 5 times a power of ten) that keeps the stationary means

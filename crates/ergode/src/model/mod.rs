@@ -8,7 +8,9 @@ mod storage;
 mod tensors;
 mod tiles;
 
-pub use advice::{StepAdvice, StepConfig, StepTrial, advise_step, default_step};
+pub use advice::{
+    StepAdvice, StepConfig, StepTrial, advise_step, default_step, simulation_protocol,
+};
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
 

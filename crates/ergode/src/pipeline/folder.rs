@@ -110,6 +110,25 @@ impl RunFolder {
     }
 }
 
+/// What a finished stage of the run in `path` left behind.
+pub(super) fn kept<T: DeserializeOwned>(path: &Path, name: &str) -> Result<T> {
+    let file = path.join("stages").join(format!("{name}.json"));
+    Ok(read_json::<Stage<T>>(&file)?.value)
+}
+
+/// Read a file of a finished run.
+pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    let text = fs::read(path).map_err(|error| {
+        Error::file(path, format!("{error}; give the folder of a finished fit"))
+    })?;
+    serde_json::from_slice(&text).map_err(|error| {
+        Error::file(
+            path,
+            format!("{error}; the file is damaged, run the fit again"),
+        )
+    })
+}
+
 /// Write a value as JSON, beside its place and then there.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)

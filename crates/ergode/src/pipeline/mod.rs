@@ -22,6 +22,7 @@ pub use rollout::{Runs, validate_model};
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 
@@ -33,8 +34,8 @@ use crate::model::LangevinModel;
 use crate::report::Page;
 use crate::systems::ExactFields;
 use crate::validate::Validation;
-use folder::write_json;
-use learn::Task;
+use folder::{kept, read_json, write_json};
+use learn::{ModelStage, Task};
 pub(crate) use truth::{COMPARED, ExactMobility, compare, tile};
 
 /// What a fit gives; all of it is in the folder of the run too.
@@ -50,6 +51,37 @@ pub struct Fitted {
     pub validation: Validation,
     /// The report page.
     pub page: Page,
+}
+
+impl Fitted {
+    /// Read what a finished fit left in the folder of its run.
+    ///
+    /// # Errors
+    /// When a file is missing or damaged, or the fit was not finished.
+    pub fn load(path: &Path) -> Result<Self> {
+        let stage: ModelStage = kept(path, "model")?;
+        let (validation, runs) = kept(path, "validation")?;
+        Ok(Self {
+            model: LangevinModel::load(path)?,
+            constant: LangevinModel::load(&path.join("constant"))?,
+            results: read_json(&path.join("results.json"))?,
+            validation: concluded(validation, &kept(path, "check")?, &stage, &runs),
+            page: read_json(&path.join("stages").join("page.json"))?,
+        })
+    }
+}
+
+/// The validation with what was noticed before it and beside it.
+fn concluded(
+    mut validation: Validation,
+    check: &CheckReport,
+    stage: &ModelStage,
+    runs: &Runs,
+) -> Validation {
+    for findings in [&check.findings, &stage.findings, &runs.findings] {
+        validation.add_findings(findings);
+    }
+    validation
 }
 
 /// Learn a Langevin equation from `ensemble` and say how good it is: check the data, hold some out, fit
@@ -103,15 +135,13 @@ pub fn fit_langevin(
 
     tell("simulating and validating");
     let key = json!({"model": key, "simulate": config.simulate, "validate": config.validate});
-    let ((mut validation, runs), spent) = folder.stage("validation", key, || {
+    let ((validation, runs), spent) = folder.stage("validation", key, || {
         let whole = Some(ensemble);
         validate_model(&model, &constant, &held_out, whole, config, control)
     })?;
     seconds.insert("simulate".to_owned(), runs.seconds);
     seconds.insert("validate".to_owned(), spent - runs.seconds);
-    for findings in [&check.findings, &stage.findings, &runs.findings] {
-        validation.add_findings(findings);
-    }
+    let validation = concluded(validation, &check, &stage, &runs);
     tell("writing the report");
     let states = tile(&held_out, COMPARED);
     let (score, mobility, phi) = (model.score(), model.mobility(), constant.mobility());

@@ -5,13 +5,13 @@ use super::mobility::MobilityFound;
 use super::results::Results;
 use super::rollout::Runs;
 use super::truth::ExactMobility;
-use crate::check::{CheckReport, Verdict};
+use crate::check::CheckReport;
 use crate::data::Ensemble;
 use crate::model::LangevinModel;
 use crate::report::{
-    Conclusion, FieldPair, Page, Role, Section, SectionPart, SpinClosure, Table, check_section,
+    FieldPair, Page, Role, Section, SectionPart, SpinClosure, Table, check_section,
     entropy_section, equation_section, field_section, fit_section, response_section, score_section,
-    spectrum_section, spin_section, validation_sections,
+    spectrum_section, spin_section, validation_conclusion, validation_sections,
 };
 use crate::score::{ExactScore, ScoreCertificate};
 use crate::systems::ExactFields;
@@ -46,18 +46,7 @@ pub(super) fn assemble(material: &Material) -> Page {
             summary(results)
         ),
     );
-    let conclusion = match validation.verdict {
-        Verdict::Pass => {
-            "The model reproduces the data that were held out to within their sampling error."
-        }
-        Verdict::Warn => "The model is usable, with the reservations below.",
-        Verdict::Fail => "Do not use the model as it is; the reasons are below.",
-    };
-    page.conclusion = Some(Conclusion {
-        verdict: validation.verdict,
-        summary: conclusion.into(),
-        findings: validation.reasons.clone(),
-    });
+    page.conclusion = Some(validation_conclusion(validation));
     // What the model is, then the evidence in the order in which it was gathered.
     let (equation, learned): (Vec<Section>, Vec<Section>) = material
         .sections

@@ -1,10 +1,23 @@
 //! The pre-flight check.
 
-use crate::check::{CheckConfig, CheckReport, CoordinateReport, digits};
-use crate::report::{Axis, Figure, Lines, Panel, Role, Section, Series, Table};
+use crate::check::{CheckConfig, CheckReport, CoordinateReport, Verdict, digits};
+use crate::report::{Axis, Conclusion, Figure, Lines, Page, Panel, Role, Section, Series, Table};
 
 /// Most coordinates with a figure.
 const FIGURES: usize = 12;
+
+/// A page on the pre-flight check of a record, verdict first.
+pub fn check_page(title: &str, report: &CheckReport) -> Page {
+    let mut page = Page::new(title, "Pre-flight check of a record.");
+    let meaning = match report.verdict {
+        Verdict::Pass => "The record can be fitted.",
+        Verdict::Warn => "The record can be fitted, with care.",
+        Verdict::Fail => "A fit to this record would not be worth its name.",
+    };
+    page.conclusion = Some(Conclusion::new(meaning, report.findings.clone()));
+    page.sections.push(check_section(report));
+    page
+}
 
 /// What the record says about each coordinate: a table, and autocorrelations with their errors.
 ///

@@ -14,7 +14,7 @@ mod spins;
 mod structure;
 mod validation;
 
-pub use check::check_section;
+pub use check::{check_page, check_section};
 pub use fields::{FieldPair, field_section};
 pub use fit::{equation_section, fit_section};
 pub use physics::{entropy_section, response_section, spectrum_section};
@@ -24,4 +24,5 @@ pub use score::score_section;
 pub use space_time::hovmoeller_figure;
 pub use spins::{SpinClosure, spin_section};
 pub use structure::structure_section;
-pub use validation::validation_sections;
+pub(crate) use validation::validation_conclusion;
+pub use validation::{validation_page, validation_sections};

@@ -2,15 +2,46 @@
 
 use ndarray::Array2;
 
-use crate::check::digits;
+use crate::check::{Verdict, digits};
 use crate::report::{
-    Axis, BarSeries, Bars, Colours, Figure, Heatmap, Lines, Palette, Panel, Role, Section,
-    SectionPart, Series, SeriesStyle, Table,
+    Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, Lines, Page, Palette, Panel, Role,
+    Section, SectionPart, Series, SeriesStyle, Table,
 };
 use crate::validate::{Comparison, Curve, Distance, RolloutRole, Validation};
 
 /// Most panels of a figure; the curves that are off by most come first.
 const PANELS: usize = 36;
+
+/// A page on one comparison of a model with data, verdict first.
+pub fn validation_page(validation: &Validation) -> Page {
+    let mut page = Page::new(
+        "A Langevin equation beside data",
+        format!(
+            "correlations of {} samples are met to {} of their noise floor",
+            validation.held_out.samples,
+            digits(validation.rmse_over_floor)
+        ),
+    );
+    page.conclusion = Some(validation_conclusion(validation));
+    page.sections = validation_sections(validation);
+    page
+}
+
+/// What the verdict of a validation means, with its reasons.
+pub(crate) fn validation_conclusion(validation: &Validation) -> Conclusion {
+    let summary = match validation.verdict {
+        Verdict::Pass => {
+            "The model reproduces the data that were held out to within their sampling error."
+        }
+        Verdict::Warn => "The model is usable, with the reservations below.",
+        Verdict::Fail => "Do not use the model as it is; the reasons are below.",
+    };
+    Conclusion {
+        verdict: validation.verdict,
+        summary: summary.into(),
+        findings: validation.reasons.clone(),
+    }
+}
 
 /// Sections on distances and floors, densities, correlations, spectra and passage times.
 pub fn validation_sections(validation: &Validation) -> Vec<Section> {

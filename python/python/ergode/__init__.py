@@ -1,0 +1,52 @@
+"""Effective Langevin equations from time series, with a statement of how good they are.
+
+The model is dx = [M s + div M] dt + sqrt(2) Sigma dW with Sigma Sigma^T = sym M and s = grad log p_ss.
+
+>>> import ergode as eg
+>>> data = eg.systems.ou().generate(time=200.0, save_every=0.05, trajectories=8, seed=1)
+>>> model = eg.Langevin(seed=0).fit(data)
+>>> model.validation_.verdict
+'pass'
+>>> model.drift([[0.5, 0.0]]).shape, model.diffusion([[0.5, 0.0]]).shape
+((1, 2), (1, 2, 2))
+"""
+
+from types import ModuleType
+from typing import Any
+
+from . import systems
+from ._check import Check, Finding, check
+from ._core import InputError, NumericalError, __version__
+from ._ensemble import Ensemble
+from ._model import Langevin, NotFittedError, load
+from ._page import Page
+from ._validation import Curve, Validation
+
+__all__ = [
+    "Check",
+    "Curve",
+    "Ensemble",
+    "Finding",
+    "InputError",
+    "Langevin",
+    "NotFittedError",
+    "NumericalError",
+    "Page",
+    "Validation",
+    "__version__",
+    "check",
+    "load",
+    "plot",
+    "systems",
+]
+
+plot: ModuleType
+
+
+def __getattr__(name: str) -> Any:
+    # Matplotlib is loaded when it is asked for.
+    if name == "plot":
+        from importlib import import_module
+
+        return import_module("ergode.plot")
+    raise AttributeError(f"module 'ergode' has no attribute {name!r}")

@@ -1,0 +1,292 @@
+"""Trajectories of the same coordinates."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+from numpy.typing import NDArray
+
+from . import _core
+from ._core import InputError
+from ._input import Form, How, default_names, understand
+from ._page import figure, table
+
+if TYPE_CHECKING:
+    import xarray
+
+
+class Ensemble:
+    """Trajectories of the same coordinates, checked once and for all.
+
+    Parameters
+    ----------
+    data : array, list of arrays, pandas.DataFrame, xarray.DataArray or xarray.Dataset
+        (time,), (time, dimension) or (trajectory, time, dimension); a list of (time, dimension) arrays of
+        any lengths; a table whose columns are coordinates; an xarray object with a dimension "time".
+        A row with NaN is a gap: pairs of samples never cross it. Masked arrays are understood.
+    dt : float, optional
+        Time between samples.
+    t : array, list of arrays or str, optional
+        Times instead of `dt`: (time,) for all trajectories, (trajectory, time), or a list; the name of a
+        column of a DataFrame. Dates need `time_unit`.
+    names : sequence of str, optional
+        Names of the coordinates; those of the DataFrame or xarray object unless given.
+    units : str, sequence or mapping, optional
+        Units of the coordinates, which are kept.
+    time_unit : str, optional
+        Unit of time, kept; for dates the unit in which they are counted ("s", "h", "D").
+    mask : array of bool, optional
+        True where values, or whole rows, are missing, as in numpy.ma.
+    trajectory : str, optional
+        Column of a DataFrame that tells trajectories apart.
+    copy : bool, optional
+        None shares the memory of double-precision arrays whose coordinates are adjacent (C order) and
+        copies others; True copies always; False refuses what cannot be shared. Do not write to an array
+        while an ensemble shares it.
+
+    Examples
+    --------
+    >>> import numpy as np, ergode as eg
+    >>> x = np.cumsum(np.random.default_rng(0).normal(size=(3, 100, 2)), axis=1)
+    >>> ensemble = eg.Ensemble(x, dt=0.1, names=["u", "v"])
+    >>> len(ensemble), ensemble.dim, ensemble.samples, ensemble.dt
+    (3, 2, 300, 0.1)
+    >>> np.shares_memory(ensemble.x, x)
+    True
+    >>> eg.Ensemble(x[0].T, dt=0.1)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    ergode.InputError: the array of shape (2, 100) was understood as (time, dimension): ...
+    """
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        dt: float | None = None,
+        t: Any = None,
+        names: Sequence[str] | None = None,
+        units: Any = None,
+        time_unit: str | None = None,
+        mask: Any = None,
+        trajectory: str | None = None,
+        copy: bool | None = None,
+    ) -> None:
+        if isinstance(data, Ensemble):
+            raise InputError("this is an Ensemble already; use it as it is")
+        record = understand(data, How(dt, t, names, units, time_unit, mask, trajectory))
+        again = copy is True and not record.copied
+        core = _core.Ensemble(record.values, record.times, record.names, again)
+        if copy is False and (record.copied or core.shared < len(core)):
+            raise InputError(
+                "copy=False, but these values must be copied: only double-precision arrays whose coordinates "
+                "are adjacent in memory (C order), without mask, can be shared"
+            )
+        self._set(core, record.units, record.time_unit, record.form, record.names is not None)
+
+    def _set(
+        self,
+        core: _core.Ensemble,
+        units: dict[str, str],
+        time_unit: str | None,
+        form: Form,
+        named: bool,
+    ) -> None:
+        self._core = core
+        self._form = form
+        self._named = named
+        #: Units by name of the coordinate, where known.
+        self.units = dict(units)
+        #: Unit of time, where known.
+        self.time_unit = time_unit
+        #: What else is known, such as how a simulation was made.
+        self.attrs: dict[str, Any] = {}
+
+    @classmethod
+    def _wrap(
+        cls,
+        core: _core.Ensemble,
+        units: dict[str, str] | None = None,
+        time_unit: str | None = None,
+        form: Form | None = None,
+    ) -> Ensemble:
+        ensemble = cls.__new__(cls)
+        ensemble._set(core, units or {}, time_unit, form or Form(), True)
+        return ensemble
+
+    def _like(self, core: _core.Ensemble) -> Ensemble:
+        ensemble = Ensemble._wrap(core, self.units, self.time_unit, self._form)
+        ensemble._named = self._named
+        return ensemble
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, dt: float | None = None) -> Ensemble:
+        """From a file: .npz, .npy, .csv or .tsv; `dt` for files that hold no times."""
+        return cls._wrap(_core.Ensemble.read(path, dt))
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """To a file: .npz, .npy, .csv or .tsv."""
+        self._core.write(path)
+
+    def __len__(self) -> int:
+        """Number of trajectories."""
+        return len(self._core)
+
+    @property
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self._core.dim
+
+    @property
+    def samples(self) -> int:
+        """Number of complete rows, gaps left out."""
+        return self._core.samples
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the coordinates."""
+        return self._core.names
+
+    @property
+    def dt(self) -> float | None:
+        """Time between samples; None where it is not the same everywhere."""
+        return self._core.sampling_interval
+
+    @property
+    def warnings(self) -> list[str]:
+        """What may be wrong with the data although they can be used."""
+        return self._core.warnings
+
+    @property
+    def segments(self) -> list[tuple[int, slice]]:
+        """The stretches without gaps: trajectory and rows."""
+        return [(k, slice(start, end)) for k, start, end in self._core.segments]
+
+    @property
+    def trajectories(self) -> list[NDArray[Any]]:
+        """The values of every trajectory, (time, dimension), read only and not copied."""
+        return [self._core.values(k) for k in range(len(self))]
+
+    @property
+    def x(self) -> NDArray[Any] | list[NDArray[Any]]:
+        """The values, read only: (trajectory, time, dimension), a list where lengths differ.
+
+        Not copied where the trajectories follow each other in memory, as those of one array or of a
+        simulation do.
+        """
+        parts = self.trajectories
+        first = parts[0]
+        if any(part.shape != first.shape or part.dtype != first.dtype for part in parts):
+            return parts
+        at = [part.__array_interface__["data"][0] for part in parts]
+        step = at[1] - at[0] if len(at) > 1 else first.nbytes
+        even = all(b - a == step for a, b in zip(at, at[1:]))
+        if step > 0 and even and all(part.strides == first.strides for part in parts):
+            shape, strides = (len(parts), *first.shape), (step, *first.strides)
+            return as_strided(first, shape, strides, writeable=False)
+        stacked = np.stack(parts)
+        stacked.setflags(write=False)
+        return stacked
+
+    @property
+    def t(self) -> NDArray[np.float64] | list[NDArray[np.float64]]:
+        """The times: (time,) where all trajectories have the same, else a list."""
+        clocks = [self._core.times(k) for k in range(len(self))]
+        lengths = [len(part) for part in self.trajectories]
+        times = [
+            clock[0] + np.arange(n) * clock[1] if isinstance(clock, tuple) else clock
+            for clock, n in zip(clocks, lengths)
+        ]
+        same = all(np.array_equal(times[0], other) for other in times[1:])
+        return times[0] if same else times
+
+    @property
+    def data(self) -> Any:
+        """The values as the user gave them: an xarray object where that was the input, else `x`."""
+        return self.to_xarray() if self._form.kind in ("xarray", "dataset") else self.x
+
+    def to_xarray(self) -> xarray.DataArray | xarray.Dataset:
+        """The values with names, units and times."""
+        from ._frames import to_xarray
+
+        return to_xarray(self)
+
+    def burn_in(self, fraction: float | None = None, *, time: float | None = None) -> Ensemble:
+        """Without the start of each trajectory, a fraction of its rows or a time; values are shared."""
+        return self._like(self._core.burn_in(fraction, time))
+
+    def thin(self, every: int) -> Ensemble:
+        """Every `every`-th row; values are shared, and no pair of samples crosses a gap."""
+        return self._like(self._core.thin(every))
+
+    def select(self, indices: Sequence[int]) -> Ensemble:
+        """Some of the trajectories; values are shared."""
+        return self._like(self._core.select([int(k) for k in indices]))
+
+    def split(self, fraction: float, gap: float = 0.0) -> tuple[Ensemble, Ensemble]:
+        """For a fit, and `fraction` held out for its test; see the command's `held_out`."""
+        fit, test = self._core.split(fraction, gap)
+        return self._like(fit), self._like(test)
+
+    def fingerprint(self) -> str:
+        """A hash of names, times and values, as in results.json."""
+        return self._core.fingerprint()
+
+    def __getstate__(self) -> dict[str, Any]:
+        count = range(len(self))
+        return {
+            "values": [np.array(self._core.values(k)) for k in count],
+            "times": [self._core.times(k) for k in count],
+            "names": self.names,
+            "rest": (self.units, self.time_unit, self._form, self._named, self.attrs),
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        core = _core.Ensemble(state["values"], state["times"], state["names"], False)
+        units, time_unit, form, named, attrs = state["rest"]
+        self._set(core, units, time_unit, form, named)
+        self.attrs = attrs
+
+    def _summary(self) -> str:
+        plural = "y" if len(self) == 1 else "ies"
+        dt = self.dt
+        every = "at uneven times" if dt is None else f"every {figure(dt)}"
+        unit = f" {self.time_unit}" if self.time_unit and dt is not None else ""
+        return f"{self.samples} samples in {len(self)} trajector{plural}, {every}{unit}"
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.names[:6]) + (", ..." if self.dim > 6 else "")
+        return f"Ensemble({names}; {self._summary()})"
+
+    def _repr_html_(self) -> str:
+        rows = [[name, self.units.get(name, "")] for name in self.names[:12]]
+        return f"Ensemble: {self._summary()}{table(('coordinate', 'unit'), rows)}"
+
+
+def ensemble_from(data: Any, how: dict[str, Any]) -> Ensemble:
+    """An ensemble as it is, or one made from data."""
+    if not isinstance(data, Ensemble):
+        return Ensemble(data, **how)
+    given = [name for name, value in how.items() if value is not None]
+    if given:
+        raise InputError(
+            f"{', '.join(given)} cannot be changed in an Ensemble; give it when the Ensemble is made"
+        )
+    return data
+
+
+def require_same(ensemble: Ensemble, names: list[str]) -> None:
+    """Refuse data whose coordinates are not those of the model."""
+    if ensemble.dim != len(names):
+        raise InputError(
+            f"the data have {ensemble.dim} coordinates, the model {len(names)} ({', '.join(names)})"
+        )
+    if ensemble._named and ensemble.names != names and names != default_names(len(names)):
+        raise InputError(
+            f"the coordinates of the data are {', '.join(ensemble.names)}, those of the model "
+            f"{', '.join(names)}; give them in the same order and by the same names"
+        )

@@ -1,0 +1,310 @@
+"""Records in objects of pandas and xarray; loaded only when a user passes one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._core import InputError
+from ._input import (
+    Form,
+    How,
+    Record,
+    clock,
+    default_names,
+    masked,
+    numbers,
+    texts,
+    times_of,
+    units_of,
+)
+
+if TYPE_CHECKING:
+    import xarray
+
+    from ._ensemble import Ensemble
+
+#: Dimensions and columns that hold times, and dimensions that count trajectories.
+TIMES = ("time", "t")
+TRAJECTORIES = ("trajectory", "member", "realization", "ensemble", "run", "sample", "number")
+
+
+def from_pandas(data: Any, how: How) -> Record:
+    """Columns are coordinates; the index, or a column, holds the times."""
+    frame = data.to_frame(name="x" if data.name is None else data.name) if data.ndim == 1 else data
+    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+        raise InputError(
+            "the table has an index of several levels; write frame.reset_index() and name the column that "
+            "tells trajectories apart: trajectory='column'"
+        )
+    groups = _groups(frame, how.trajectory)
+    columns = [c for c in frame.columns if c not in (how.trajectory, _column(how.t))]
+    suspects = [c for c in columns if str(c).lower() in TIMES]
+    if suspects:
+        raise InputError(
+            f"column {suspects[0]!r} was understood as a coordinate, but is named like times; write "
+            f"t={str(suspects[0])!r} to use it as times, or rename it"
+        )
+    wrong = [str(c) for c in columns if frame[c].dtype.kind not in "iuf"]
+    if wrong or not columns:
+        raise InputError(
+            f"columns {', '.join(wrong)} hold no numbers; leave them out" if wrong else "there is no column of values"
+        )
+    values, times = [], []
+    for _, group in groups:
+        array, _ = numbers(group[columns].to_numpy(dtype=np.float64, na_value=np.nan), "the table")
+        values.append(array)
+        times.append(_index_times(group, how))
+    if how.mask is not None:
+        if how.trajectory is not None:
+            raise InputError("mask= and trajectory= together are not possible; set missing values to NaN")
+        values = [masked(values[0], how.mask)]
+    names = texts(columns, "columns") if how.names is None else texts(how.names, "names")
+    # A table without times of its own says nothing about them.
+    if all(t is None for t in times):
+        given = times_of(values, how)
+    elif how.dt is not None:
+        raise InputError(
+            f"dt is given, but the index ({frame.index.name or type(frame.index).__name__}) holds times; "
+            "leave dt out, or write frame.reset_index(drop=True)"
+        )
+    else:
+        given = [t for t in times if t is not None]
+    return Record(
+        values, given, names, units_of(how.units, names), how.time_unit, Form("pandas"), copied=True
+    )
+
+
+def _column(t: Any) -> Any:
+    return t if isinstance(t, str) else None
+
+
+def _groups(frame: Any, trajectory: str | None) -> list[tuple[Any, Any]]:
+    """The rows of every trajectory."""
+    if trajectory is None:
+        return [(None, frame)]
+    if trajectory not in frame.columns:
+        raise InputError(
+            f"there is no column {trajectory!r}; there are {', '.join(map(str, frame.columns))}"
+        )
+    return list(frame.groupby(trajectory, sort=False))
+
+
+def _index_times(frame: Any, how: How) -> NDArray[np.float64] | None:
+    """Times by a column or the index, where these hold any."""
+    if isinstance(how.t, str):
+        if how.t not in frame.columns:
+            raise InputError(f"there is no column {how.t!r}; there are {', '.join(map(str, frame.columns))}")
+        return clock(frame[how.t].to_numpy(), how.time_unit, f"column {how.t!r}")
+    if how.t is not None:
+        return None
+    index = frame.index
+    if getattr(index, "tz", None) is not None:
+        index = index.tz_convert(None)
+    if type(index).__name__ == "RangeIndex":
+        return None
+    named = str(index.name).lower() in TIMES
+    if index.dtype.kind in "Mm" or (named and index.dtype.kind in "iuf"):
+        return clock(np.asarray(index), how.time_unit, "the index")
+    if how.trajectory is not None and how.dt is not None and index.dtype.kind in "iu":
+        return None
+    raise InputError(
+        f"the index ({index.dtype}, named {index.name!r}) may be times or labels of rows; write "
+        "t=frame.index.to_numpy() if they are times, or frame.reset_index(drop=True) with dt= if they are not"
+    )
+
+
+def from_xarray(data: Any, how: How) -> Record:
+    """Dimensions are told apart by their names."""
+    if how.trajectory is not None or isinstance(how.t, str):
+        raise InputError(
+            "t= and trajectory= name columns of a table; in xarray rename the dimensions, for example "
+            "data.rename({'old': 'time'})"
+        )
+    dataset = type(data).__name__ == "Dataset"
+    if dataset:
+        array, units = _stacked(data)
+    else:
+        array, units = data, {}
+    time, trajectory, coordinate = _dimensions(array, dataset)
+    order = [d for d in (trajectory, time, coordinate) if d is not None]
+    block = array.transpose(*order)
+    raw = block.values
+    values, copied = numbers(raw, "the data")
+    if how.mask is not None:
+        mask = how.mask
+        if hasattr(mask, "dims"):
+            mask = mask.transpose(*[d for d in order if d in mask.dims]).values
+        values, copied = masked(values, mask), True
+    if coordinate is None:
+        values = values[..., None]
+    rows = [values] if trajectory is None else [values[k] for k in range(len(values))]
+    names = _names(array, coordinate, how)
+    if how.units is not None:
+        units = units_of(how.units, names or [])
+    elif not dataset:
+        units = _array_units(array, coordinate, names)
+    times, unit = _times(array, time, rows, how)
+    form = Form("dataset" if dataset else "xarray", time, trajectory, coordinate or "coordinate")
+    return Record(rows, times, names, units, unit, form, copied=copied or dataset)
+
+
+def _stacked(data: Any) -> tuple[Any, dict[str, str]]:
+    """The variables of a dataset as coordinates of one array."""
+    variables = list(data.data_vars)
+    if not variables:
+        raise InputError("the dataset has no variables; each variable is a coordinate")
+    dims = {name: set(data[name].dims) for name in variables}
+    odd = [n for n in variables if dims[n] != dims[variables[0]]]
+    if odd:
+        raise InputError(
+            f"the variables {variables[0]!r} {tuple(data[variables[0]].dims)} and {odd[0]!r} "
+            f"{tuple(data[odd[0]].dims)} have different dimensions; select those that belong together: "
+            f"data[[{variables[0]!r}, ...]]"
+        )
+    units = {str(n): str(data[n].attrs["units"]) for n in variables if "units" in data[n].attrs}
+    return data.to_array(dim="coordinate"), units
+
+
+def _dimensions(array: Any, dataset: bool) -> tuple[str, str | None, str | None]:
+    """Which dimension is the time, which counts trajectories, which the coordinates."""
+    dims = [str(d) for d in array.dims]
+    shown = "(" + ", ".join(dims) + ")"
+    times = [d for d in dims if d.lower() in TIMES]
+    if len(times) != 1:
+        found = "none of them is" if not times else f"{' and '.join(times)} are both"
+        raise InputError(
+            f"of the dimensions {shown}, {found} called time; rename the one that is: "
+            "data.rename({'old': 'time'})"
+        )
+    others = [d for d in dims if d not in times]
+    members = [d for d in others if d.lower() in TRAJECTORIES]
+    rest = [d for d in others if d not in members]
+    if len(members) > 1 or len(rest) > 1:
+        raise InputError(
+            f"the dimensions {shown} were understood as time {times[0]!r}, trajectories "
+            f"{members or 'none'} and coordinates {rest or 'none'}; there may be one of each: rename the "
+            "dimension of independent runs to 'trajectory', and stack others into one, for example "
+            "data.stack(coordinate=('lat', 'lon'))"
+        )
+    if dataset and not rest:
+        raise InputError("the dataset was not understood; give a DataArray")
+    return times[0], members[0] if members else None, rest[0] if rest else None
+
+
+def _names(array: Any, coordinate: str | None, how: How) -> list[str] | None:
+    if how.names is not None:
+        return texts(how.names, "names")
+    if coordinate is None:
+        return [str(array.name)] if array.name is not None else None
+    if coordinate in array.coords:
+        return texts(array.coords[coordinate].values, "names")
+    return None
+
+
+def _array_units(array: Any, coordinate: str | None, names: list[str] | None) -> dict[str, str]:
+    """Units beside the coordinates, or of the whole array."""
+    if names is None:
+        size = 1 if coordinate is None else array.sizes[coordinate]
+        names = default_names(size)
+    if coordinate is not None and "units" in array.coords:
+        beside = array.coords["units"]
+        if beside.dims == (coordinate,):
+            return dict(zip(names, texts(beside.values, "units")))
+    if "units" in array.attrs:
+        return dict.fromkeys(names, str(array.attrs["units"]))
+    return {}
+
+
+def _times(array: Any, time: str, rows: list[NDArray[Any]], how: How) -> tuple[list[Any], str | None]:
+    """Times by the coordinate of the dimension, or by what the user says."""
+    if time not in array.coords:
+        return times_of(rows, how), how.time_unit
+    if how.dt is not None or how.t is not None:
+        raise InputError(
+            f"the data hold times (coordinate {time!r}), and dt or t is given too; leave it out, or write "
+            f"data.drop_vars({time!r})"
+        )
+    values = array.coords[time].values
+    if values.dtype.kind == "O":
+        raise InputError(
+            f"the times {time!r} are objects ({type(values.flat[0]).__name__}); convert them to numbers or "
+            f"to datetime64, or write data.drop_vars({time!r}) and give dt="
+        )
+    times = clock(values, how.time_unit, f"the coordinate {time!r}")
+    unit = how.time_unit or array.coords[time].attrs.get("units")
+    return [times] * len(rows), None if unit is None else str(unit)
+
+
+def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
+    """The values with names, units and times."""
+    import xarray
+
+    form, names, units = ensemble._form, ensemble.names, ensemble.units
+    x, t = ensemble.x, ensemble.t
+    if not isinstance(x, np.ndarray) or not isinstance(t, np.ndarray):
+        raise InputError(
+            "trajectories with different times do not make one array; select some of them, or use .x and .t"
+        )
+    trajectory = form.trajectory or "trajectory"
+    dims = [trajectory, form.time, form.coordinate]
+    if form.kind in ("xarray", "dataset") and form.trajectory is None and len(x) == 1:
+        dims, x = dims[1:], x[0]
+    clock_attrs = {} if ensemble.time_unit is None else {"units": ensemble.time_unit}
+    coords: dict[str, Any] = {
+        form.time: (form.time, t, clock_attrs),
+        form.coordinate: (form.coordinate, names),
+    }
+    if units:
+        coords["units"] = (form.coordinate, [units.get(name, "") for name in names])
+    array = xarray.DataArray(x, dims=dims, coords=coords, attrs=dict(ensemble.attrs))
+    if form.kind != "dataset":
+        return array
+    dataset = array.drop_vars("units", errors="ignore").to_dataset(dim=form.coordinate)
+    for name, unit in units.items():
+        dataset[name].attrs["units"] = unit
+    return dataset
+
+
+def states_of(x: Any, names: list[str], form: Form) -> tuple[NDArray[Any], Any, str]:
+    """States (..., dimension) of an xarray object, the object with its coordinates last, their dimension."""
+    if type(x).__name__ == "Dataset":
+        missing = [name for name in names if name not in x.data_vars]
+        if missing:
+            raise InputError(f"the dataset has no variable {missing[0]!r}; the model has {', '.join(names)}")
+        x = x[names].to_array(dim="coordinate")
+    candidates = [d for d in x.dims if d == form.coordinate and x.sizes[d] == len(names)]
+    candidates = candidates or [d for d in x.dims if x.sizes[d] == len(names)]
+    if len(candidates) != 1:
+        raise InputError(
+            f"of the dimensions {tuple(x.dims)} with sizes {tuple(x.sizes.values())}, one must hold the "
+            f"{len(names)} coordinates {', '.join(names)}; rename it to {form.coordinate!r}"
+        )
+    dim = str(candidates[0])
+    if dim in x.coords:
+        labels = texts(x.coords[dim].values, "names")
+        if sorted(labels) == sorted(names):
+            x = x.isel({dim: [labels.index(name) for name in names]})
+        elif any(not label.lstrip("-").isdigit() for label in labels):
+            raise InputError(
+                f"the coordinates are {', '.join(labels)}, those of the model {', '.join(names)}; they must "
+                "be the same"
+            )
+    x = x.transpose(..., dim)
+    return x.values, x, dim
+
+
+def like_states(values: NDArray[Any], x: Any, dim: str, names: list[str], what: str) -> xarray.DataArray:
+    """Results at the states of `states_of`, vectors or matrices, with the coordinates of these."""
+    import xarray
+
+    others = [d for d in x.dims if d != dim]
+    extra = values.ndim - len(others)
+    dims = [*others, dim, f"{dim}_j"][: len(others) + extra]
+    coords = {n: c for n, c in x.coords.items() if dim not in c.dims}
+    coords[dim] = (dim, names)
+    if extra > 1:
+        coords[f"{dim}_j"] = (f"{dim}_j", names)
+    return xarray.DataArray(values, dims=dims, coords=coords, name=what)

@@ -1,0 +1,41 @@
+"""The manners of scikit-learn, without it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+from ._core import InputError
+
+T = TypeVar("T", bound="Parameters")
+
+
+class Parameters:
+    """Keyword arguments of `__init__` that can be read, set and cloned."""
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; `deep` makes no difference."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self: T, **parameters: Any) -> T:
+        """Change parameters; what was fitted stays until the next `fit`."""
+        for name, value in parameters.items():
+            if name not in self._names():
+                raise InputError(
+                    f"there is no parameter {name!r}; there are {', '.join(self._names())}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value is not defaults[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"

@@ -1,0 +1,96 @@
+"""A line of progress, updated in place."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TextIO
+
+from . import _core
+
+#: Work shorter than this shows nothing, in seconds.
+_PATIENCE = 1.0
+#: How often a line is written where it cannot be updated in place, in seconds.
+_LINE_EVERY = 30.0
+
+
+def _in_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def progress(verbose: bool | None) -> _Line | None:
+    """What to call with progress: nothing where nobody watches, unless `verbose` says so."""
+    if verbose is False:
+        return None
+    notebook = _in_notebook()
+    stream = sys.stdout if notebook else sys.stderr
+    in_place = notebook or (stream is not None and stream.isatty())
+    if stream is None or not (in_place or verbose):
+        return None
+    return _Line(stream, in_place)
+
+
+class _Line:
+    """Writes `what: 40 %, 3 s left`."""
+
+    def __init__(self, stream: TextIO, in_place: bool) -> None:
+        self._stream = stream
+        self._in_place = in_place
+        self._began = time.monotonic()
+        self._what = ""
+        self._since = self._began
+        self._written = 0.0
+        self._width = 0
+
+    def __call__(self, what: str, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if what != self._what:
+            self._what, self._since = what, now
+            self._written = 0.0
+        if self._in_place and now - self._began < _PATIENCE:
+            return
+        if now - self._written < (0.1 if self._in_place else _LINE_EVERY):
+            return
+        self._written = now
+        text = what
+        if total > 0 and done > 0:
+            share = min(done / total, 1.0)
+            left = (now - self._since) * (1.0 / share - 1.0)
+            text += f": {100 * share:3.0f} %, {left:.0f} s left"
+        if note:
+            text += f"  {note}"
+        if self._in_place:
+            text = text[:100]
+            self._stream.write("\r" + text.ljust(self._width))
+            self._width = len(text)
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Leave an empty line behind."""
+        if self._in_place and self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._stream.flush()
+            self._width = 0
+
+    def __enter__(self) -> _core.Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Silent:
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def watching(verbose: bool | None) -> _Line | _Silent:
+    """A context that gives the callback of a call, or none."""
+    return progress(verbose) or _Silent()

@@ -1,0 +1,140 @@
+"""Reference systems: data whose exact answers are known.
+
+>>> import ergode as eg
+>>> system = eg.systems.double_well()
+>>> data = system.generate(time=50.0, trajectories=4, seed=2)
+>>> len(data), data.dim
+(4, 1)
+>>> system.score_function([[1.0]]).shape
+(1, 1)
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _core
+from ._core import InputError
+from ._ensemble import Ensemble
+from ._progress import watching
+
+__all__ = ["System", "affine2d", "cir", "double_well", "names", "ou", "softspin"]
+
+
+class System:
+    """A reference system with its parameters; made by the functions of this module.
+
+    Attributes
+    ----------
+    name : str
+        What the command line calls it.
+    parameters : dict
+        All parameters.
+    coordinates : list of str
+        Names of the coordinates.
+    """
+
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        plain = {key: np.asarray(value).tolist() for key, value in parameters.items()}
+        self._core = _core.System(name, json.dumps(plain))
+        self.name = name
+        self.parameters: dict[str, Any] = json.loads(self._core.parameters())
+        self.coordinates: list[str] = self._core.names()
+
+    def __repr__(self) -> str:
+        parameters = ", ".join(f"{key}={value}" for key, value in self.parameters.items())
+        return f"{self.name}({parameters})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return System, (self.name, self.parameters)
+
+    def generate(
+        self,
+        *,
+        time: float | None = None,
+        dt: float | None = None,
+        save_every: float | None = None,
+        trajectories: int | None = None,
+        burn_in: float | None = None,
+        seed: int = 0,
+        scheme: str | None = None,
+        verbose: bool | None = None,
+    ) -> Ensemble:
+        """Simulated data; what is not given is as in the paper.
+
+        `scheme` is "euler", "platen" or, for ou and cir, "exact".
+        """
+        with watching(verbose) as progress:
+            core, failures = self._core.generate(
+                time, dt, save_every, trajectories, burn_in, seed, scheme, progress
+            )
+        if failures:
+            warnings.warn(f"{len(failures)} trajectories failed; {failures[0]}", RuntimeWarning, stacklevel=2)
+        return Ensemble._wrap(core)
+
+    def score_function(self, x: Any) -> NDArray[np.float64]:
+        """The exact score, (..., dimension); for affine2d from the Fokker-Planck equation on a grid."""
+        return self._evaluate("score", x)
+
+    def mobility(self, x: Any) -> NDArray[np.float64]:
+        """The exact mobility, (..., dimension, dimension)."""
+        return self._evaluate("mobility", x)
+
+    def diffusion(self, x: Any) -> NDArray[np.float64]:
+        """The symmetric part of the mobility."""
+        m = self.mobility(x)
+        return 0.5 * (m + np.swapaxes(m, -1, -2))
+
+    def div_mobility(self, x: Any) -> NDArray[np.float64]:
+        """The divergence of the mobility, (..., dimension)."""
+        return self._evaluate("div_mobility", x)
+
+    def drift(self, x: Any) -> NDArray[np.float64]:
+        """M s + div M, (..., dimension)."""
+        along = np.einsum("...ij,...j->...i", self.mobility(x), self.score_function(x))
+        return np.asarray(along + self.div_mobility(x))
+
+    def _evaluate(self, field: str, x: Any) -> NDArray[np.float64]:
+        states, dim = np.asarray(x, dtype=np.float64), len(self.coordinates)
+        if states.ndim == 0 or states.shape[-1] != dim:
+            raise InputError(
+                f"states of shape {states.shape}: the last axis must hold the {dim} coordinates "
+                f"{', '.join(self.coordinates)}"
+            )
+        values = self._core.evaluate(field, states.reshape(-1, dim))
+        return values.reshape(states.shape[:-1] + values.shape[1:])
+
+
+def names() -> dict[str, str]:
+    """The systems that there are, and what each is."""
+    return dict(_core.system_names())
+
+
+def affine2d(**parameters: Any) -> System:
+    """Two dimensions, nonreversible, affine multiplicative noise: the paper's."""
+    return System("affine2d", parameters)
+
+
+def cir(**parameters: Any) -> System:
+    """Cox-Ingersoll-Ross square-root diffusion."""
+    return System("cir", parameters)
+
+
+def double_well(**parameters: Any) -> System:
+    """Double well with multiplicative noise, one dimension."""
+    return System("double-well", parameters)
+
+
+def ou(**parameters: Any) -> System:
+    """Ornstein-Uhlenbeck process, any dimension."""
+    return System("ou", parameters)
+
+
+def softspin(**parameters: Any) -> System:
+    """Periodic chain of soft spins: the paper's."""
+    return System("softspin", parameters)

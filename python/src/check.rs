@@ -1,0 +1,23 @@
+//! The pre-flight check.
+
+use ergode::{CheckConfig, check_ensemble, check_page};
+use pyo3::prelude::*;
+
+use crate::ensemble::Ensemble;
+use crate::work::watched;
+
+/// Check a record; the report as JSON, and its page.
+#[pyfunction]
+pub(crate) fn check(
+    py: Python<'_>,
+    ensemble: &Bound<'_, Ensemble>,
+    title: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String)> {
+    let ensemble = &ensemble.get().inner;
+    let report = watched(py, "checking", progress, |watch| {
+        check_ensemble(ensemble, &CheckConfig::default(), watch.control)
+    })?;
+    let json = serde_json::to_string(&report).expect("a report is plain data");
+    Ok((json, check_page(title, &report).html()))
+}

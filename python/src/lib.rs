@@ -1,0 +1,30 @@
+//! The compiled part of the Python package `ergode`: one file per module of the library that it mirrors.
+//! What a user meets, and how input is understood, is written in Python beside it.
+
+mod check;
+mod ensemble;
+mod error;
+mod model;
+mod systems;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The compiled part of ergode.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::check::check;
+    #[pymodule_export]
+    use crate::ensemble::Ensemble;
+    #[pymodule_export]
+    use crate::error::{InputError, NumericalError};
+    #[pymodule_export]
+    use crate::model::{Fitted, configure, fit, load};
+    #[pymodule_export]
+    use crate::systems::{System, system_names};
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

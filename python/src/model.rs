@@ -1,0 +1,233 @@
+//! Fits: learned, loaded, evaluated, simulated, validated.
+
+use std::path::PathBuf;
+
+use ergode::{
+    ExactFields, FitConfig, LangevinModel, RunFolder, fit_langevin, simulate_model,
+    simulation_protocol, validate_model, validation_page, write_figures,
+};
+use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::ensemble::Ensemble;
+use crate::error::{InputError, raised};
+use crate::systems::System;
+use crate::work::watched;
+
+/// States evaluated at a time, few enough for the cache.
+const TILE: usize = 1024;
+
+/// What a fit found.
+#[pyclass(frozen, module = "ergode._core")]
+pub(crate) struct Fitted {
+    inner: ergode::Fitted,
+    config: FitConfig,
+}
+
+/// A configuration as JSON: the TOML text, or the defaults, with `key=value` changes.
+#[pyfunction]
+pub(crate) fn configure(toml: Option<&str>, changes: Vec<String>) -> PyResult<String> {
+    let base = toml.map_or_else(|| Ok(FitConfig::default()), FitConfig::from_toml);
+    let config = base.and_then(|base| base.with_changes(&changes));
+    Ok(json!(config.map_err(raised)?).to_string())
+}
+
+fn parsed(config: &str) -> PyResult<FitConfig> {
+    serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))
+}
+
+/// Learn a model from `ensemble` in the folder `run`; `exact` knows the answer, where a reference system does.
+#[pyfunction]
+pub(crate) fn fit(
+    py: Python<'_>,
+    ensemble: &Bound<'_, Ensemble>,
+    config: &str,
+    run: PathBuf,
+    exact: Option<&Bound<'_, System>>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Fitted> {
+    let config = parsed(config)?;
+    let ensemble = &ensemble.get().inner;
+    let exact = exact.map(|system| system.get());
+    let inner = watched(py, "fitting", progress, |watch| {
+        let folder = RunFolder::open(&run)?;
+        let fields = exact.map(System::fields).transpose()?;
+        let fields = fields.as_ref().map(|fields| fields as &dyn ExactFields);
+        let tell = |what: &str| watch.tell(what);
+        fit_langevin(ensemble, &config, &folder, fields, &tell, watch.control)
+    })?;
+    Ok(Fitted { inner, config })
+}
+
+/// Read what a fit left in its folder.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, run: PathBuf) -> PyResult<Fitted> {
+    let path = run.join("config.toml");
+    let inner = py.detach(|| ergode::Fitted::load(&run)).map_err(raised)?;
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| InputError::new_err(format!("{}: {error}", path.display())))?;
+    let config = FitConfig::from_toml(&text).map_err(raised)?;
+    Ok(Fitted { inner, config })
+}
+
+/// A field of the model, evaluated on a tile.
+type Field = fn(&LangevinModel, &[f64], &mut [f64]);
+
+#[pymethods]
+impl Fitted {
+    /// Names of the coordinates.
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.inner.model.names().to_vec()
+    }
+
+    /// `results.json`.
+    fn results(&self) -> String {
+        json!(self.inner.results).to_string()
+    }
+
+    /// The configuration as JSON.
+    fn config(&self) -> String {
+        json!(self.config).to_string()
+    }
+
+    /// The comparison with data held out, as JSON.
+    fn validation(&self) -> String {
+        json!(self.inner.validation).to_string()
+    }
+
+    /// The page of that comparison.
+    fn validation_page(&self) -> String {
+        validation_page(&self.inner.validation).html()
+    }
+
+    /// The report page.
+    fn page(&self) -> String {
+        self.inner.page.html()
+    }
+
+    /// The report as plain data, JSON.
+    fn page_data(&self) -> String {
+        json!(self.inner.page).to_string()
+    }
+
+    /// Every figure of the report as SVG; the files.
+    fn write_figures(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
+        py.detach(|| write_figures(&self.inner.page, &folder))
+            .map_err(raised)
+    }
+
+    /// "score", "drift", "div_mobility", "mobility" or "diffusion" at states (state, coordinate).
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        field: &str,
+        x: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let (evaluate, rank): (Field, usize) = match field {
+            "score" => (|model, x, out| model.score().score(x, out), 1),
+            "drift" => (LangevinModel::drift, 1),
+            "div_mobility" => (LangevinModel::div_mobility, 1),
+            "mobility" => (|model, x, out| model.mobility().mobility(x, out), 2),
+            "diffusion" => (LangevinModel::diffusion, 2),
+            other => return Err(InputError::new_err(format!("no field is called {other}"))),
+        };
+        let (x, dim) = (x.as_array(), self.inner.model.dim());
+        let n = x.nrows();
+        let out = py.detach(|| {
+            on_tiles(x, dim.pow(rank as u32), |x, out| {
+                evaluate(&self.inner.model, x, out);
+            })
+        });
+        let shape = [&[n][..], &vec![dim; rank]].concat();
+        let out = ndarray::ArrayD::from_shape_vec(shape, out).expect("a row per state");
+        Ok(out.into_pyarray(py))
+    }
+
+    /// New trajectories; fractions of samples out of support and of indefinite D, the step, and what failed.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments of the Python method"
+    )]
+    fn simulate(
+        &self,
+        py: Python<'_>,
+        time: f64,
+        dt: Option<f64>,
+        save_every: Option<f64>,
+        trajectories: usize,
+        seed: u64,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Ensemble, String, Vec<String>)> {
+        let model = &self.inner.model;
+        let (run, protocol) = watched(py, "choosing a step", progress, |watch| {
+            let protocol = simulation_protocol(
+                model,
+                time,
+                dt,
+                save_every,
+                trajectories,
+                seed,
+                watch.control,
+            )?;
+            watch.tell("simulating");
+            let run = simulate_model(model, &protocol, watch.control)?;
+            Ok((run, protocol))
+        })?;
+        let about = json!({
+            "out_of_support": run.out_of_support,
+            "indefinite_diffusion": run.indefinite,
+            "protocol": protocol,
+        });
+        let failures = run.simulation.failures.iter();
+        let failures = failures.map(|failure| failure.to_string()).collect();
+        Ok((run.simulation.ensemble.into(), about.to_string(), failures))
+    }
+
+    /// Compare with other data of the same process: the comparison and its summary as JSON, and its page.
+    fn validate(
+        &self,
+        py: Python<'_>,
+        ensemble: &Bound<'_, Ensemble>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(String, String, String)> {
+        let (fitted, data) = (&self.inner, &ensemble.get().inner);
+        let (validation, runs) = watched(py, "simulating and validating", progress, |watch| {
+            let (model, constant) = (&fitted.model, &fitted.constant);
+            validate_model(model, constant, data, None, &self.config, watch.control)
+        })?;
+        let summary = json!(runs.results(&validation)).to_string();
+        let page = validation_page(&validation).html();
+        Ok((json!(validation).to_string(), summary, page))
+    }
+}
+
+/// `width` numbers for every state: fields of the library take and give tiles with the states running
+/// fastest, NumPy has them running slowest, so that values are copied once on the way in and once on the
+/// way out.
+pub(crate) fn on_tiles(
+    x: ndarray::ArrayView2<'_, f64>,
+    width: usize,
+    evaluate: impl Fn(&[f64], &mut [f64]),
+) -> Vec<f64> {
+    let dim = x.ncols();
+    let mut out = vec![0.0; x.nrows() * width];
+    let (mut states, mut values) = (vec![0.0; dim * TILE], vec![0.0; width * TILE]);
+    let tiles = x.axis_chunks_iter(ndarray::Axis(0), TILE);
+    for (tile, out) in tiles.zip(out.chunks_mut(width * TILE)) {
+        let n = tile.nrows();
+        for (s, state) in tile.rows().into_iter().enumerate() {
+            for (i, value) in state.iter().enumerate() {
+                states[i * n + s] = *value;
+            }
+        }
+        evaluate(&states[..dim * n], &mut values[..width * n]);
+        for (s, out) in out.chunks_exact_mut(width).enumerate() {
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = values[k * n + s];
+            }
+        }
+    }
+    out
+}

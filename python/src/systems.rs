@@ -1,0 +1,190 @@
+//! Reference systems: their data and their exact answers.
+
+use std::sync::OnceLock;
+
+use ergode::{Affine2d, Affine2dReference, ExactFields, SYSTEMS, Scheme, generate, system_by_name};
+use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::ensemble::Ensemble;
+use crate::error::{InputError, raised};
+use crate::work::watched;
+
+/// Cells a side of the grid on which the affine system is solved; the demo uses as many.
+const CELLS: usize = 280;
+
+/// A reference system with its parameters.
+#[pyclass(frozen, module = "ergode._core")]
+pub(crate) struct System {
+    name: String,
+    changes: Map<String, Value>,
+    /// Solved when first asked for.
+    affine: OnceLock<Affine2dReference>,
+}
+
+/// Names of the systems, and what each is.
+#[pyfunction]
+pub(crate) fn system_names() -> Vec<(&'static str, &'static str)> {
+    let entries = SYSTEMS.iter();
+    entries.map(|entry| (entry.name, entry.summary)).collect()
+}
+
+/// The exact score and mobility of a system.
+pub(crate) enum Fields<'a> {
+    Affine(&'a Affine2dReference),
+    Closed(Box<dyn ergode::System>),
+}
+
+impl Fields<'_> {
+    fn exact(&self) -> &dyn ExactFields {
+        match self {
+            Self::Affine(reference) => *reference,
+            Self::Closed(system) => system.exact_fields().expect("looked for when made"),
+        }
+    }
+}
+
+impl ExactFields for Fields<'_> {
+    fn score(&self, x: &[f64], out: &mut [f64]) {
+        self.exact().score(x, out);
+    }
+
+    fn mobility(&self, x: &[f64], out: &mut [f64]) {
+        self.exact().mobility(x, out);
+    }
+
+    fn div_mobility(&self, x: &[f64], out: &mut [f64]) {
+        self.exact().div_mobility(x, out);
+    }
+}
+
+impl System {
+    fn built(&self) -> ergode::Result<Box<dyn ergode::System>> {
+        system_by_name(&self.name, &self.changes)
+    }
+
+    /// The exact answers, which every system has; those of the affine one are from a grid.
+    pub(crate) fn fields(&self) -> ergode::Result<Fields<'_>> {
+        let system = self.built()?;
+        if system.exact_fields().is_some() {
+            return Ok(Fields::Closed(system));
+        }
+        if let Some(solved) = self.affine.get() {
+            return Ok(Fields::Affine(solved));
+        }
+        let parameters = system.parameters();
+        let parameters: Affine2d =
+            serde_json::from_value(parameters).expect("the only system without closed forms");
+        let solved = Affine2dReference::solve(parameters, CELLS)?;
+        Ok(Fields::Affine(self.affine.get_or_init(|| solved)))
+    }
+}
+
+#[pymethods]
+impl System {
+    /// The system called `name`; `parameters` is a JSON object of changes to its defaults.
+    #[new]
+    fn new(name: &str, parameters: &str) -> PyResult<Self> {
+        let changes = serde_json::from_str(parameters)
+            .map_err(|error| InputError::new_err(format!("parameters: {error}")))?;
+        system_by_name(name, &changes).map_err(raised)?;
+        Ok(Self {
+            name: name.to_owned(),
+            changes,
+            affine: OnceLock::new(),
+        })
+    }
+
+    /// All parameters as JSON.
+    fn parameters(&self) -> PyResult<String> {
+        Ok(self.built().map_err(raised)?.parameters().to_string())
+    }
+
+    /// Names of the coordinates.
+    fn names(&self) -> PyResult<Vec<String>> {
+        Ok(self.built().map_err(raised)?.coordinate_names())
+    }
+
+    /// How its data are made unless told otherwise, as JSON.
+    fn protocol(&self) -> PyResult<String> {
+        Ok(json!(self.built().map_err(raised)?.protocol()).to_string())
+    }
+
+    /// Reference data; what is not given is as in the paper.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments of the Python method"
+    )]
+    fn generate(
+        &self,
+        py: Python<'_>,
+        time: Option<f64>,
+        dt: Option<f64>,
+        save_every: Option<f64>,
+        trajectories: Option<usize>,
+        burn_in: Option<f64>,
+        seed: u64,
+        scheme: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<(Ensemble, Vec<String>)> {
+        let mut protocol = self.built().map_err(raised)?.protocol();
+        let config = &mut protocol.simulate;
+        config.seed = seed;
+        config.time = time.unwrap_or(config.time);
+        config.dt = dt.unwrap_or(config.dt);
+        config.save_every = save_every.unwrap_or(config.save_every);
+        config.trajectories = trajectories.unwrap_or(config.trajectories);
+        config.burn_in = burn_in.unwrap_or(config.burn_in);
+        match scheme {
+            None => {}
+            Some("exact") => protocol.exact = true,
+            Some("euler") => (config.scheme, protocol.exact) = (Scheme::Euler, false),
+            Some("platen") => (config.scheme, protocol.exact) = (Scheme::Platen, false),
+            Some(other) => {
+                return Err(InputError::new_err(format!(
+                    "no scheme is called '{other}'; there are euler, platen and exact"
+                )));
+            }
+        }
+        let run = watched(py, "simulating", progress, |watch| {
+            generate(&*self.built()?, &protocol, watch.control)
+        })?;
+        let failures = run.failures.iter().map(|failure| failure.to_string());
+        let failures = failures.collect();
+        Ok((run.ensemble.into(), failures))
+    }
+
+    /// The exact "score", "mobility" or "div_mobility" at states (state, coordinate).
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        field: &str,
+        x: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        type Field = fn(&dyn ExactFields, &[f64], &mut [f64]);
+        let (evaluate, rank): (Field, usize) = match field {
+            "score" => (|exact, x, out| exact.score(x, out), 1),
+            "div_mobility" => (|exact, x, out| exact.div_mobility(x, out), 1),
+            "mobility" => (|exact, x, out| exact.mobility(x, out), 2),
+            other => return Err(InputError::new_err(format!("no field is called {other}"))),
+        };
+        let x = x.as_array();
+        let (n, dim) = x.dim();
+        let out = py.detach(|| {
+            let exact = self.fields()?;
+            let width = dim.pow(rank as u32);
+            let mut out = vec![0.0; n * width];
+            let mut state = vec![0.0; dim];
+            for (row, out) in x.rows().into_iter().zip(out.chunks_exact_mut(width)) {
+                state.iter_mut().zip(row).for_each(|(to, from)| *to = *from);
+                evaluate(&exact, &state, out);
+            }
+            Ok(out)
+        });
+        let out = out.map_err(raised)?;
+        let shape = [&[n][..], &vec![dim; rank]].concat();
+        let out = ndarray::ArrayD::from_shape_vec(shape, out).expect("a row per state");
+        Ok(out.into_pyarray(py))
+    }
+}
