@@ -223,7 +223,7 @@ def test_saved_and_loaded(model, tmp_path):
     with pytest.raises(eg.InputError, match="not the folder of a run"):
         model.save(tmp_path / "other", overwrite=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["again", "deep", "other"]
-    with pytest.raises(eg.InputError, match="finished fit"):
+    with pytest.raises(eg.InputError, match="finished `ergode fit`"):
         eg.load(tmp_path / "other")
 
 

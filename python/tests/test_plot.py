@@ -47,7 +47,7 @@ def test_hovmoeller():
 
 def test_structure(model):
     three = eg.systems.ou(mean=[0.0] * 3, drift=np.diag([1.0, 1.5, 2.0]), diffusion=np.eye(3))
-    data = three.generate(time=100.0, save_every=0.1, trajectories=8)
+    data = three.generate(time=40.0, save_every=0.2, trajectories=8)
     figure = eg.plot.structure(eg.Langevin().fit(data))
     image = figure.axes[0].images[0].get_array()
     assert image.shape == (3, 3)

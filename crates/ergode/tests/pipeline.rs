@@ -98,6 +98,13 @@ fn a_run_is_a_folder() {
     assert_eq!(FitConfig::from_toml(&text).unwrap(), FitConfig::default());
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(html.contains("data that were held out to within their sampling error"));
+    // All of it is read back.
+    let read = Fitted::load(folder.path()).unwrap();
+    assert_eq!(read.results, fitted.results);
+    assert_eq!(read.validation, fitted.validation);
+    assert!(read.page.html() == fitted.page.html());
+    let message = Fitted::load(&folder.path().join("constant")).unwrap_err();
+    assert!(message.is_bad_input() && message.to_string().contains("finished `ergode fit`"));
     let held = RunFolder::open(folder.path()).unwrap();
     let message = RunFolder::open(folder.path()).unwrap_err().to_string();
     assert!(message.contains("another run is writing"), "{message}");

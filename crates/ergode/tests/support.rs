@@ -60,6 +60,7 @@ pub(crate) fn interpolate(xs: &[f64], ys: &[f64], x: f64) -> f64 {
 pub(crate) fn rows(ensemble: &Ensemble, k: usize) -> ndarray::ArrayView2<'_, f64> {
     match ensemble.trajectories()[k].values() {
         Values::F64(values) => values.view(),
+        Values::Shared(values) => values.view(),
         Values::F32(_) => panic!("simulations are double precision"),
     }
 }

@@ -10,7 +10,14 @@ use crate::python::Environment;
 use crate::workspace::Workspace;
 
 /// The Python packages that the tests need.
-const TEST_REQUIREMENTS: &[&str] = &["numpy"];
+const TEST_REQUIREMENTS: &[&str] = &[
+    "numpy",
+    "pandas",
+    "xarray",
+    "matplotlib",
+    "pytest",
+    "maturin>=1.9,<2",
+];
 
 /// One check, under the name that its progress line and the table show.
 struct Step {
@@ -107,16 +114,11 @@ fn test_rust(workspace: &Workspace) -> Result<(), String> {
 }
 
 /// Runs every Python test script on the debug build of the command line, which the Rust tests
-/// have just made.
+/// have just made, and the tests of the Python package on its wheel.
 fn test_python(workspace: &Workspace) -> Result<(), String> {
-    let scripts = python_scripts(workspace.root())?;
-    if scripts.is_empty() {
-        eprintln!("no Python test scripts");
-        return Ok(());
-    }
     let environment = Environment::prepare(workspace, "python", TEST_REQUIREMENTS)?;
     let mut failures = Vec::new();
-    for script in &scripts {
+    for script in &python_scripts(workspace.root())? {
         let shown = script.strip_prefix(workspace.root()).unwrap_or(script);
         process::announce(&shown.display().to_string());
         let mut command = environment.script(script);
@@ -125,6 +127,14 @@ fn test_python(workspace: &Workspace) -> Result<(), String> {
             .current_dir(workspace.root());
         failures.extend(process::stream(&mut command).err());
     }
+    environment.install_package(workspace)?;
+    process::announce("pytest python/tests");
+    let mut command = environment.module("pytest");
+    command
+        .args(["--quiet", "--durations=5"])
+        .current_dir(workspace.root().join("python"))
+        .env("ERGODE_CLI", workspace.debug_cli());
+    failures.extend(process::stream(&mut command).err());
     if failures.is_empty() {
         Ok(())
     } else {

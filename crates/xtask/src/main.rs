@@ -51,7 +51,8 @@ fn help() -> String {
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                 run the Rust tests, the Python tests of the command line, and its pages in Chromium
+  test                 run the Rust tests, the Python tests of the command line and of the package's wheel, and
+                       pages in Chromium
   pages                open pages of the debug build in Chromium; the last step of test
   ci                   check formatting, lints and documentation, then run the tests
   bench NAME [--json]  run a benchmark beside its peers; --json prints one JSON object

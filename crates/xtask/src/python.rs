@@ -46,6 +46,40 @@ impl Environment {
         Ok(environment)
     }
 
+    /// Builds the wheel of the Python package with the profile and the features of the tests, which have
+    /// compiled the library already, and puts it in the place of any that is installed.
+    pub fn install_package(&self, workspace: &Workspace) -> Result<(), String> {
+        let wheels = workspace.target().join("wheels");
+        // A wheel of another version must not be taken for this one.
+        if wheels.exists() {
+            fs::remove_dir_all(&wheels)
+                .map_err(|error| format!("cannot remove {}: {error}", wheels.display()))?;
+        }
+        process::announce("maturin build");
+        let mut command = self.module("maturin");
+        command
+            .args(["build", "--locked", "--quiet"])
+            .args(["--profile", "dev", "--features", "as-tested"])
+            .arg("--out")
+            .arg(&wheels)
+            .current_dir(workspace.root().join("python"))
+            .env("CARGO_TARGET_DIR", workspace.target());
+        process::stream_to_stderr(&mut command)?;
+        let wheel = fs::read_dir(&wheels)
+            .ok()
+            .and_then(|mut entries| entries.next()?.ok())
+            .ok_or_else(|| format!("maturin left no wheel in {}", wheels.display()))?;
+        let mut command = self.pip(&["--force-reinstall", "--no-deps"]);
+        process::stream_to_stderr(command.arg(wheel.path()))
+    }
+
+    /// A command that runs a module with the interpreter of the environment.
+    pub fn module(&self, name: &str) -> Command {
+        let mut command = Command::new(&self.interpreter);
+        command.args(["-m", name]);
+        command
+    }
+
     /// A command that runs a script with the interpreter of the environment.
     pub fn script(&self, path: &Path) -> Command {
         let mut command = Command::new(&self.interpreter);
@@ -55,15 +89,19 @@ impl Environment {
 
     fn install(&self, requirements: &[&str]) -> Result<(), String> {
         process::announce(&format!("pip install {}", requirements.join(" ")));
-        let mut command = Command::new(&self.interpreter);
-        command
-            .args(["-m", "pip", "install", "--quiet"])
-            .arg("--disable-pip-version-check")
-            .args(requirements);
-        process::stream_to_stderr(&mut command).map_err(|error| {
+        process::stream_to_stderr(&mut self.pip(requirements)).map_err(|error| {
             let names = requirements.join(", ");
             format!("cannot install {names} from the Python package index: {error}")
         })
+    }
+
+    /// `pip install` with these arguments.
+    fn pip(&self, arguments: &[&str]) -> Command {
+        let mut command = self.module("pip");
+        command
+            .args(["install", "--quiet", "--disable-pip-version-check"])
+            .args(arguments);
+        command
     }
 }
 

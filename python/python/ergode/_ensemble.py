@@ -197,8 +197,8 @@ class Ensemble:
         """The times: (time,) where all trajectories have the same, else a list."""
         clocks = [self._core.times(k) for k in range(len(self))]
         lengths = [len(part) for part in self.trajectories]
-        times = [
-            clock[0] + np.arange(n) * clock[1] if isinstance(clock, tuple) else clock
+        times: list[NDArray[np.float64]] = [
+            clock[0] + np.arange(n, dtype=np.float64) * clock[1] if isinstance(clock, tuple) else clock
             for clock, n in zip(clocks, lengths)
         ]
         same = all(np.array_equal(times[0], other) for other in times[1:])

@@ -201,9 +201,9 @@ def joined(first: NDArray[Any], second: Any) -> NDArray[Any]:
     return first if second is None else first | mask_for(first.shape, second)
 
 
-def mask_for(shape: tuple[int, ...], mask: Any) -> NDArray[Any]:
+def mask_for(shape: tuple[int, ...], given: Any) -> NDArray[np.bool_]:
     """A mask of values, or of whole rows."""
-    mask = np.asarray(mask)
+    mask: NDArray[Any] = np.asarray(given)
     if mask.dtype != bool:
         raise InputError(f"a mask is true where values are missing, but its type is {mask.dtype}")
     if mask.shape == shape:
@@ -255,9 +255,9 @@ def shortened(items: list[Any]) -> str:
 
 def interval(dt: Any) -> float:
     """A positive number."""
-    if isinstance(dt, (bool, np.bool_)) or not np.isscalar(dt) or not np.isreal(dt):
+    if isinstance(dt, (bool, str, np.bool_)) or not np.isscalar(dt) or not np.isreal(dt):
         raise InputError(f"dt is the time between samples, one positive number, not {dt!r}")
-    value = float(dt)
+    value = float(np.real(dt))
     if not (np.isfinite(value) and value > 0.0):
         raise InputError(f"dt must be positive and finite, not {dt!r}")
     return value
@@ -273,7 +273,7 @@ def clock(t: Any, unit: str | None, what: str) -> NDArray[np.float64]:
                 "time_unit= ('s', 'm', 'h' or 'D'), in which times and rates will be counted"
             )
         try:
-            one = np.timedelta64(1, unit)
+            one = np.timedelta64(1, unit)  # type: ignore[call-overload]
             if array.dtype.kind == "M":
                 array = array - array.reshape(-1)[:1]
             return np.asarray(array / one, dtype=np.float64)

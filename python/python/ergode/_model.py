@@ -409,7 +409,7 @@ class Langevin(Parameters):
 
     def _read(self, run: Path, folder: _Scratch | None) -> None:
         fitted = _core.load(run)
-        about = {"units": {}, "time_unit": None, "form": {}}
+        about: dict[str, Any] = {"units": {}, "time_unit": None, "form": {}}
         if (run / _ABOUT).exists():
             about = json.loads((run / _ABOUT).read_text(encoding="utf-8"))
         self._take(fitted, run, about, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import TextIO
@@ -41,14 +42,14 @@ class _Line:
         self._began = time.monotonic()
         self._what = ""
         self._since = self._began
-        self._written = 0.0
+        self._written = -math.inf
         self._width = 0
 
     def __call__(self, what: str, done: int, total: int, note: str) -> None:
         now = time.monotonic()
         if what != self._what:
             self._what, self._since = what, now
-            self._written = 0.0
+            self._written = -math.inf
         if self._in_place and now - self._began < _PATIENCE:
             return
         if now - self._written < (0.1 if self._in_place else _LINE_EVERY):

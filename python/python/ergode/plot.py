@@ -192,8 +192,8 @@ def structure(model: Langevin) -> Figure:
         values = _matrix(content["values"])
         diverging = content["colours"]["palette"] == "diverging"
         most = float(np.nanmax(np.abs(values))) or 1.0
-        limits = {"vmin": -most, "vmax": most} if diverging else {"vmin": 0.0, "vmax": most}
-        image = axes.imshow(values, cmap="RdBu_r" if diverging else "viridis", **limits)
+        palette, low = ("RdBu_r", -most) if diverging else ("viridis", 0.0)
+        image = axes.imshow(values, cmap=palette, vmin=low, vmax=most)
         if len(values) <= 24:
             axes.set_xticks(range(len(values)), content["columns"], rotation=90, fontsize="x-small")
             axes.set_yticks(range(len(values)), content["rows"], fontsize="x-small")

@@ -119,7 +119,10 @@ pub(super) fn kept<T: DeserializeOwned>(path: &Path, name: &str) -> Result<T> {
 /// Read a file of a finished run.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = fs::read(path).map_err(|error| {
-        Error::file(path, format!("{error}; give the folder of a finished fit"))
+        Error::file(
+            path,
+            format!("{error}; give the folder of a finished `ergode fit`"),
+        )
     })?;
     serde_json::from_slice(&text).map_err(|error| {
         Error::file(

@@ -1,9 +1,13 @@
 //! What ensembles promise in memory.
 
-use ergode::{BurnIn, Ensemble, Segment, Standardiser, Times, Trajectory, Values};
+use std::sync::Arc;
+
+use ergode::{
+    BurnIn, Ensemble, Segment, SharedRows, Standardiser, Times, Trajectory, Values, write_ensemble,
+};
 use ndarray::{Array3, ShapeBuilder, array};
 
-use super::{even, numbers, refused, samples, uneven};
+use super::{Folder, even, numbers, refused, samples, uneven};
 
 fn address(trajectory: &Trajectory) -> *const f64 {
     let Values::F64(array) = trajectory.values() else {
@@ -301,4 +305,57 @@ fn constant_coordinates_cannot_be_standardised() {
     );
     let tiny = Ensemble::from_array(array![[1e-300], [2e-300]], 1.0).unwrap();
     refused(Standardiser::from_ensemble(&tiny), &["'x'", "units"]);
+}
+
+/// Rows in the memory of another owner, spaced apart, are the same ensemble as an array, and stay there.
+#[test]
+fn shared_rows_are_used_where_they_are() {
+    let (rows, dim, stride) = (300, 2, 3);
+    let mut owned = numbers(rows, dim);
+    owned[[100, 1]] = f64::NAN;
+    let mut memory = vec![f64::INFINITY; rows * stride];
+    for ((i, j), value) in owned.indexed_iter() {
+        memory[i * stride + j] = *value;
+    }
+    let first = memory.as_ptr();
+    let shared = SharedRows::new(Arc::new(memory), rows, dim, stride).unwrap();
+    assert_eq!(shared.view().as_ptr(), first);
+    let shared = Ensemble::new(vec![Trajectory::new(shared, Times::every(0.5))]).unwrap();
+    let plain = Ensemble::from_array(owned, 0.5).unwrap();
+    let folder = Folder::new();
+    for (a, b) in [
+        (shared.clone(), plain.clone()),
+        (shared.thin(7).unwrap(), plain.thin(7).unwrap()),
+        (
+            shared.burn_in(BurnIn::Fraction(0.2)).unwrap(),
+            plain.burn_in(BurnIn::Fraction(0.2)).unwrap(),
+        ),
+        (
+            shared.standardised(&Standardiser::from_ensemble(&shared).unwrap()),
+            plain.standardised(&Standardiser::from_ensemble(&plain).unwrap()),
+        ),
+    ] {
+        assert_eq!(a.segments(), b.segments());
+        assert_eq!(a.fingerprint(), b.fingerprint());
+        for name in ["a.csv", "a.npy"] {
+            let written = [&a, &b].map(|ensemble| {
+                let path = folder.path(name);
+                write_ensemble(&path, ensemble).unwrap();
+                std::fs::read(path).unwrap()
+            });
+            assert!(written[0] == written[1], "{name}");
+        }
+    }
+    let Values::Shared(thinned) = shared.thin(7).unwrap().trajectories()[0].values().clone() else {
+        panic!("thinning copies nothing");
+    };
+    assert_eq!(thinned.view().as_ptr(), first);
+    let owner = || Arc::new(vec![0.0; 10]);
+    assert!(SharedRows::new(owner(), 4, 2, 2).is_ok());
+    for (rows, dim, stride) in [(6, 2, 2), (2, 2, 1), (usize::MAX, 2, usize::MAX)] {
+        refused(
+            SharedRows::new(owner(), rows, dim, stride),
+            &["without overlap"],
+        );
+    }
 }
