@@ -55,5 +55,21 @@ def test_stubs_name_all_that_is_compiled():
     assert (Path(eg.__file__).parent / "py.typed").exists()
 
 
+def test_the_example_of_the_readme(tmp_path, monkeypatch, capsys):
+    """From an array to a validated model and an open report in less than ten lines."""
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    monkeypatch.chdir(tmp_path)
+    text = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    assert len([line for line in code.splitlines() if line.strip()]) < 10
+    names = {}
+    exec(code, names)
+    assert opened == [(tmp_path / "report.html").as_uri()]
+    assert capsys.readouterr().out.count("verdict:") == 2
+    assert names["ens"].dt == 0.01 and names["new"].x.shape[0] == 64
+    assert names["model"].validation_.verdict != "fail"
+
+
 def test_version():
     assert eg.__version__ == version("ergode")

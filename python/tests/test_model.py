@@ -168,6 +168,7 @@ def test_validation(model, tmp_path):
     assert validation.curves("joints")[0].data.ndim == 2
     assert "noise floor" in repr(validation)
     assert "<table>" in validation._repr_html_()
+    assert pickle.loads(pickle.dumps(validation)).page.html == validation.page.html
     assert validation.to_html(tmp_path / "v.html").read_text().startswith("<!")
     with pytest.raises(eg.InputError, match="no family"):
         validation.curves("moments")

@@ -48,7 +48,8 @@ def test_hovmoeller():
 def test_structure(model):
     three = eg.systems.ou(mean=[0.0] * 3, drift=np.diag([1.0, 1.5, 2.0]), diffusion=np.eye(3))
     data = three.generate(time=40.0, save_every=0.2, trajectories=8)
-    figure = eg.plot.structure(eg.Langevin().fit(data))
+    fitted = eg.Langevin(options={"simulate.dt": 0.02}).fit(data)
+    figure = eg.plot.structure(fitted)
     image = figure.axes[0].images[0].get_array()
     assert image.shape == (3, 3)
     # M is the unit matrix.
@@ -56,4 +57,4 @@ def test_structure(model):
     with pytest.raises(eg.InputError, match="three coordinates or more"):
         eg.plot.structure(model)
     with pytest.raises(eg.InputError, match="no picture"):
-        eg.plot.mobility(eg.Langevin().fit(data))
+        eg.plot.mobility(fitted)

@@ -23,7 +23,7 @@ from ._input import Form, library_of
 from ._page import Page, badge, table
 from ._params import Parameters
 from ._progress import watching
-from ._validation import Validation, from_json
+from ._validation import Validation
 from .systems import System
 
 #: What the package itself keeps beside the files of a run.
@@ -201,8 +201,8 @@ class Langevin(Parameters):
             name: (entry["value"], entry["stderr"])
             for name, entry in results["mobility"]["coefficients"].items()
         }
-        self.validation_ = from_json(
-            fitted.validation(), results["validation"], fitted.validation_page()
+        self.validation_ = Validation(
+            json.loads(fitted.validation()), results["validation"], fitted.validation_page
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -336,7 +336,7 @@ class Langevin(Parameters):
         require_same(ensemble, self.names_)
         with watching(self.verbose) as progress:
             validation, summary, page = fitted.validate(ensemble._core, progress)
-        return from_json(validation, json.loads(summary), page)
+        return Validation(json.loads(validation), json.loads(summary), page)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Page:
         """The page of the fit: verdict, equation, fields, validation; written to `path`, opened with `show`."""

@@ -11,6 +11,8 @@ from . import _core
 
 #: Work shorter than this shows nothing, in seconds.
 _PATIENCE = 1.0
+#: How often the line is updated in place, in seconds.
+_UPDATE_EVERY = 0.25
 #: How often a line is written where it cannot be updated in place, in seconds.
 _LINE_EVERY = 30.0
 
@@ -52,7 +54,7 @@ class _Line:
             self._written = -math.inf
         if self._in_place and now - self._began < _PATIENCE:
             return
-        if now - self._written < (0.1 if self._in_place else _LINE_EVERY):
+        if now - self._written < (_UPDATE_EVERY if self._in_place else _LINE_EVERY):
             return
         self._written = now
         text = what

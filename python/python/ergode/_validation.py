@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +66,25 @@ class Validation:
         Error of the correlations over their noise floor.
     summary : dict
         The entry "validation" of results.json.
-    page : Page
-        Densities, correlations, spectra and passage times with their floors.
     """
 
-    def __init__(self, data: dict[str, Any], summary: dict[str, Any], html: str) -> None:
+    def __init__(
+        self, data: dict[str, Any], summary: dict[str, Any], html: str | Callable[[], str]
+    ) -> None:
         self._data = data
+        self._html = html
         self.summary = summary
-        self.page = Page(html)
         self.verdict: str = data["verdict"]
         self.reasons = tuple(Finding(**reason) for reason in data["reasons"])
         self.rmse_over_floor: float = data["rmse_over_floor"]
+
+    @cached_property
+    def page(self) -> Page:
+        """Densities, correlations, spectra and passage times with their floors; drawn when first asked for."""
+        return Page(self._html if isinstance(self._html, str) else self._html())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Validation, (self._data, self.summary, self.page.html)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain data."""
@@ -123,8 +132,3 @@ class Validation:
         headings = ("learned model beside data held out", "error", "noise floor", "error / floor")
         found = ((r.severity, f"{r.message} {r.advice}") for r in self.reasons)
         return f"Validation: {badge(self.verdict)}{table(headings, self._rows())}{listed(found)}"
-
-
-def from_json(data: str, summary: dict[str, Any], html: str) -> Validation:
-    """From what the compiled part gives."""
-    return Validation(json.loads(data), summary, html)
