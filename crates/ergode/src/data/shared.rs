@@ -57,6 +57,12 @@ impl SharedRows {
             .expect("the rows were found to lie in the numbers")
     }
 
+    /// Row `i`.
+    pub(super) fn row(&self, i: usize) -> &[f64] {
+        assert!(i < self.rows, "there is no row {i}");
+        &(*self.owner).as_ref()[self.first + i * self.stride..][..self.dim]
+    }
+
     /// Every `step`-th row of `rows`.
     pub(super) fn slice(&self, rows: Range<usize>, step: usize) -> Self {
         assert!(rows.end <= self.rows, "these rows do not exist");

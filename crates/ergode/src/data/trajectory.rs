@@ -225,7 +225,7 @@ impl Trajectory {
         match &self.values {
             Values::F32(a) => widen(contiguous(&a.row(i)), out),
             Values::F64(a) => out.copy_from_slice(contiguous(&a.row(i))),
-            Values::Shared(a) => out.copy_from_slice(contiguous(&a.view().row(i))),
+            Values::Shared(a) => out.copy_from_slice(a.row(i)),
         }
     }
 
