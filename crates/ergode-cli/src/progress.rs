@@ -83,14 +83,19 @@ fn watch(finished: &AtomicBool) {
         } else if last_line.elapsed() > LINE_EVERY {
             last_line = Instant::now();
             let fraction = done as f64 / total as f64;
-            let left = start.elapsed().as_secs_f64() * (1.0 / fraction.max(1e-9) - 1.0);
+            // Too little done to tell the time left.
+            let left = (fraction > 0.005).then(|| {
+                let left = start.elapsed().as_secs_f64() * (1.0 / fraction - 1.0);
+                format!(", {left:.0} s left")
+            });
+            let left = left.unwrap_or_default();
             let note = CONTROL.note();
             let note = if note.is_empty() {
                 note
             } else {
                 format!(", {note}")
             };
-            eprintln!("{what}: {:.0} %, {left:.0} s left{note}", 100.0 * fraction);
+            eprintln!("{what}: {:.0} %{left}{note}", 100.0 * fraction);
         }
     }
     if let Some(bar) = bar {

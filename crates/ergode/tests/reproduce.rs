@@ -77,7 +77,7 @@ fn the_affine_benchmark_meets_its_noise_floor() {
 #[test]
 fn the_spin_benchmark_shows_every_closure() {
     let results = run(Benchmark::Softspin, Recipe::Weak, 12.0, &[]);
-    for key in ["a_phi", "c_phi", "c_perp", "c_x"] {
+    for key in ["c_perp", "c_x"] {
         let found = number(&results, key);
         assert!(z(found).abs() < Z_BOUND, "{found:?}");
         assert!(

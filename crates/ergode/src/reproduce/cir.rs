@@ -33,7 +33,7 @@ impl Bench<'_> {
         let mut findings = Findings::default();
         analytic(&system, &mut findings);
         let (training, _) = data.split(config.held_out, 0.0)?;
-        self.from_data(&system, &training, &fitted, &mut findings)?;
+        self.study_data(&system, &training, &fitted, &mut findings)?;
         findings.choices = vec![
             format!(
                 "Parameters: κ = {}, θ = {}, γ = {}, so that ν = κθ/γ = {}, inside the Feller region \
@@ -47,7 +47,7 @@ impl Bench<'_> {
         self.finish(fitted, &config, findings)
     }
 
-    fn from_data(
+    fn study_data(
         &self,
         system: &CoxIngersollRoss,
         training: &Ensemble,
