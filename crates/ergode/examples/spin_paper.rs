@@ -29,9 +29,18 @@ fn main() -> Result<()> {
     config.paper.ring = PaperRingConfig::small();
     let config = config.with_changes(&changes)?.paper.ring;
     let bench = Bench::new(time)?;
+    let truth = correlations(&bench.data, &bench.control)?;
+    let second = simulated(&bench.system, RUN, 1)?;
+    println!("relative error of C_cd(r, t), t = 0 to 5: all, transverse, longitudinal");
+    print_errors(
+        "second simulation of the system",
+        &correlations(&second, &bench.control)?,
+        &truth,
+    );
     let ring = bench.ring(&config, folder.as_deref())?;
+    bench.forward("network", ring, &truth)?;
     let spin = bench.spin(&config, folder.as_deref())?;
-    bench.forward(ring, spin)
+    bench.forward("span of a spin", spin, &truth)
 }
 
 struct Bench {
@@ -51,7 +60,7 @@ impl Bench {
     fn new(time: f64) -> Result<Self> {
         let system = SoftSpin::default();
         let control = Control::new();
-        let data = timed("data", || simulated(&system, time, 0.0, 0))?;
+        let data = timed("data", || simulated(&system, time, 0))?;
         Ok(Self {
             system,
             data,
@@ -73,6 +82,8 @@ impl Bench {
              0.03088)",
             a.0, a.1, b.0, b.1, c.0, c.1
         );
+        let mean = self.mean_mobility();
+        println!("    mean of the true M over the data: {mean:.5?}");
         println!(
             "stationary score: relative error {:.3}",
             self.score_error(&found.stationary)
@@ -258,6 +269,24 @@ impl Bench {
         sums.map(|[wrong, size]| (wrong / size).sqrt())
     }
 
+    /// a, b and c of the true M, averaged over data and sites.
+    fn mean_mobility(&self) -> [f64; 3] {
+        let dim = self.data.dim();
+        let mut exact = vec![0.0; dim * dim];
+        let (mut sums, mut count) = ([0.0; 3], 0.0);
+        self.each_state(|x| {
+            ExactFields::mobility(&self.system, x, &mut exact);
+            for site in 0..dim / 3 {
+                let entry = |a: usize, b: usize| exact[(3 * site + a) * dim + 3 * site + b];
+                sums[0] += 0.5 * (entry(0, 0) + entry(1, 1));
+                sums[1] += 0.5 * (entry(1, 0) - entry(0, 1));
+                sums[2] += entry(2, 2);
+                count += 1.0;
+            }
+        });
+        sums.map(|sum| sum / count)
+    }
+
     /// Every 397th state.
     fn each_state(&self, mut visit: impl FnMut(&[f64])) {
         let mut x = vec![0.0; self.data.dim()];
@@ -269,44 +298,34 @@ impl Bench {
         }
     }
 
-    /// Forward simulations of all closures, and of the system itself as the noise floor.
-    fn forward(&self, ring: Closures, spin: Closures) -> Result<()> {
-        let truth = correlations(&self.data, &self.control)?;
-        let floor = correlations(&simulated(&self.system, RUN, 0.0, 1)?, &self.control)?;
-        println!("relative error of C_cd(r, t), t = 0 to 5: all, transverse, longitudinal");
-        print_errors("second simulation of the system", &floor, &truth);
-        let starts = self.starts();
+    /// Forward simulations of a closure and of its constant mobility.
+    fn forward(&self, name: &str, closures: Closures, truth: &[Array4<f64>]) -> Result<()> {
+        let Closures {
+            score,
+            mobility,
+            phi,
+        } = closures;
         let names = self.data.names().to_vec();
-        let provenance = || Provenance::new(&self.data, 0, serde_json::Value::Null);
-        for (
-            name,
-            Closures {
-                score,
-                mobility,
-                phi,
-            },
-        ) in [("network", ring), ("spin", spin)]
-        {
-            let model =
-                LangevinModel::new(names.clone(), score, mobility, starts.clone(), provenance())?;
-            let constant = model.with_constant_mobility(phi.view())?;
-            for (name, model) in [
-                (format!("{name}, constant"), &constant),
-                (name.into(), &model),
-            ] {
-                let clock = Instant::now();
-                let run = simulate_model(model, &settings(RUN, BURN_IN, 2), &self.control)?;
-                let steps = (RUN + BURN_IN) / settings(RUN, BURN_IN, 2).dt * 72.0;
-                let seconds = clock.elapsed().as_secs_f64();
-                let found = correlations(&run.simulation.ensemble, &self.control)?;
-                print_errors(&name, &found, &truth);
-                println!(
-                    "    {seconds:.0} s, {:.0} ns per step; out of support {:.1e}, failures {}",
-                    1e9 * seconds / steps,
-                    run.out_of_support,
-                    run.simulation.failures.len()
-                );
-            }
+        let provenance = Provenance::new(&self.data, 0, serde_json::Value::Null);
+        let model = LangevinModel::new(names, score, mobility, self.starts(), provenance)?;
+        let constant = model.with_constant_mobility(phi.view())?;
+        for (name, model) in [
+            (format!("{name}, constant"), &constant),
+            (name.to_owned(), &model),
+        ] {
+            let clock = Instant::now();
+            let settings = settings();
+            let run = simulate_model(model, &settings, &self.control)?;
+            let steps = (RUN + BURN_IN) / settings.dt * settings.trajectories as f64;
+            let seconds = clock.elapsed().as_secs_f64();
+            let found = correlations(&run.simulation.ensemble, &self.control)?;
+            print_errors(&name, &found, truth);
+            println!(
+                "    {seconds:.0} s, {:.0} ns per step; out of support {:.1e}, failures {}",
+                1e9 * seconds / steps,
+                run.out_of_support,
+                run.simulation.failures.len()
+            );
         }
         Ok(())
     }
@@ -321,27 +340,26 @@ impl Bench {
 }
 
 /// Length of a rollout, and what goes before it.
-const RUN: f64 = 150.0;
-const BURN_IN: f64 = 30.0;
+const RUN: f64 = 4110.0 * INTERVAL;
+const BURN_IN: f64 = 822.0 * INTERVAL;
 /// The paper's saved interval, and steps in it: dt = 7.6e-4.
 const INTERVAL: f64 = 0.0365;
 const STEPS: f64 = 48.0;
 
-fn settings(time: f64, burn_in: f64, seed: u64) -> SimulateConfig {
+fn settings() -> SimulateConfig {
     SimulateConfig {
-        time,
-        burn_in,
+        time: RUN,
+        burn_in: BURN_IN,
         dt: INTERVAL / STEPS,
         save_every: INTERVAL,
-        seed,
+        seed: 2,
         ..SoftSpin::default().protocol().simulate
     }
 }
 
-fn simulated(system: &SoftSpin, time: f64, burn_in: f64, seed: u64) -> Result<Ensemble> {
+fn simulated(system: &SoftSpin, time: f64, seed: u64) -> Result<Ensemble> {
     let mut protocol = system.protocol();
     protocol.simulate.time = time;
-    protocol.simulate.burn_in = burn_in;
     protocol.simulate.seed = seed;
     Ok(generate(system, &protocol, &Control::new())?.ensemble)
 }
