@@ -12,11 +12,11 @@ use std::time::Instant;
 
 use ergode::{
     ClosedFormConfig, ConditionalOperator, ConditionalScore, Confinement, Control, Ensemble,
-    ExactFields, FitConfig, LagGrid, LaggedConfig, LangevinModel, LatticeAverage, LatticeMobility,
-    Mobility, Monomials, PaperRingConfig, Provenance, RadialBasis, Result, Score, SimulateConfig,
-    SoftSpin, SpinFamilies, SpinFields, Standardiser, StoredMobility, StoredScore, Subsample,
-    Support, System, accumulate_lagged, estimate_residual, fit_paper_ring, fit_paper_spin,
-    fit_score, generate, simulate_model,
+    ExactFields, FitConfig, Initial, LagGrid, LaggedConfig, LangevinModel, LatticeAverage,
+    LatticeMobility, Mobility, Monomials, PaperRingConfig, Provenance, RadialBasis, Result, Score,
+    SimulateConfig, SoftSpin, SpinFamilies, SpinFields, Standardiser, StoredMobility, StoredScore,
+    Stream, Subsample, Support, System, accumulate_lagged, estimate_residual, fit_paper_ring,
+    fit_paper_spin, fit_score, generate, simulate_ensemble, simulate_model,
 };
 use ndarray::{Array1, Array2, Array4};
 
@@ -30,7 +30,7 @@ fn main() -> Result<()> {
     let config = config.with_changes(&changes)?.paper.ring;
     let bench = Bench::new(time)?;
     let truth = correlations(&bench.data, &bench.control)?;
-    let second = simulated(&bench.system, RUN, 1)?;
+    let second = bench.again()?;
     println!("relative error of C_cd(r, t), t = 0 to 5: all, transverse, longitudinal");
     print_errors(
         "second simulation of the system",
@@ -328,6 +328,25 @@ impl Bench {
             );
         }
         Ok(())
+    }
+
+    /// The system itself from the same starts, with other noise: how far apart two records are by chance.
+    fn again(&self) -> Result<Ensemble> {
+        let starts = self.starts();
+        let draw = |stream: &mut Stream, x: &mut [f64]| {
+            let row = stream.below(starts.nrows() as u64) as usize;
+            x.iter_mut()
+                .zip(starts.row(row))
+                .for_each(|(x, start)| *x = *start);
+        };
+        let settings = settings();
+        let run = simulate_ensemble(
+            &self.system,
+            &Initial::Drawn(&draw),
+            &settings,
+            &self.control,
+        )?;
+        run.ensemble.with_names(self.data.names().to_vec())
     }
 
     /// Every so manieth state, as starts.
