@@ -55,7 +55,7 @@ fn the_affine_benchmark_meets_its_noise_floor() {
     let results = run(
         Benchmark::Affine2d,
         Recipe::Weak,
-        300.0,
+        150.0,
         &["simulate.length=1.0"],
     );
     for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -76,7 +76,8 @@ fn the_affine_benchmark_meets_its_noise_floor() {
 /// Too short for its numbers to mean much; the weak form finds the strongest of them all the same.
 #[test]
 fn the_spin_benchmark_shows_every_closure() {
-    let results = run(Benchmark::Softspin, Recipe::Weak, 12.0, &[]);
+    let quick = ["score.certificate.resample.starts=0"];
+    let results = run(Benchmark::Softspin, Recipe::Weak, 8.0, &quick);
     for key in ["c_perp", "c_x"] {
         let found = number(&results, key);
         assert!(z(found).abs() < Z_BOUND, "{found:?}");
