@@ -27,8 +27,10 @@ pub fn test(workspace: &Workspace) -> Result<(), String> {
     cli(&[&["generate", "affine2d", "-o", "data.npz"], &size[..]].concat())?;
     cli(&["check", "data.npz", "--html", "check.html"])?;
     cli(&["demo", "affine2d", "-o", "demo", "--time", "100"])?;
+    cli(&["reproduce", "cir", "-o", "cir", "--time", "100"])?;
     let good = folder.join("check.html");
-    for page in [&good, &folder.join("demo/report.html")] {
+    for page in ["check.html", "demo/report.html", "cir/report.html"] {
+        let page = &folder.join(page);
         look(&folder, page).map_err(|fault| format!("{}: {fault}", page.display()))?;
     }
     let html = fs::read_to_string(&good).map_err(|error| unusable(&good, &error))?;
