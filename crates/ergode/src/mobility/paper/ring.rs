@@ -133,6 +133,9 @@ impl PaperRingConfig {
             average: 0.99,
             ..TrainConfig::with_steps(steps)
         };
+        let mut mobility_train = train(1500, 1e-2);
+        mobility_train.adam.weight_decay = 1e-7;
+        mobility_train.check_every = 50;
         Self {
             stationary: DenoisingConfig {
                 hidden: vec![32; 2],
@@ -152,7 +155,7 @@ impl PaperRingConfig {
                 batch: 4096,
                 lags_per_step: None,
                 mean_penalty: 10.0,
-                train: train(800, 1e-2),
+                train: mobility_train,
                 ..whole.mobility
             },
             stationary_reach: 1,
