@@ -55,7 +55,7 @@ fn the_affine_benchmark_meets_its_noise_floor() {
     let results = run(
         Benchmark::Affine2d,
         Recipe::Weak,
-        150.0,
+        300.0,
         &["simulate.length=1.0"],
     );
     for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {

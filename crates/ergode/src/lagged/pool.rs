@@ -36,7 +36,7 @@ pub(crate) struct Pair<'a> {
 
 /// The stretches of which some are held out: ten of each trajectory, fewer where there are many.
 pub(crate) fn stretches(ensemble: &Ensemble) -> Blocking {
-    Blocking::PerTrajectory((360 / ensemble.len().max(1)).clamp(1, 10))
+    Blocking::PerTrajectory((720 / ensemble.len().max(1)).clamp(1, 10))
 }
 
 /// Draws without a partner after which a lag grid is taken not to fit the record.
