@@ -84,14 +84,16 @@ const AFFINE: &[(&str, &str)] = &[
     ("operator", "residual-operator fit"),
 ];
 
-/// Runs what has not been run at this scale, and writes `docs/paper.md` and its figures.
+/// Runs what has not been run at this scale, or with `--finished` leaves it out, and writes `docs/paper.md` and
+/// its figures.
 pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
-    let scale = match args {
-        [] => "small",
-        ["--scale", scale @ ("small" | "paper")] => scale,
+    let (scale, finished) = match args {
+        [] => ("small", false),
+        ["--finished"] => ("small", true),
+        ["--scale", scale @ ("small" | "paper")] => (*scale, false),
         other => {
             return Err(format!(
-                "unexpected arguments {other:?}; --scale small|paper"
+                "unexpected arguments {other:?}; --scale small|paper, or --finished"
             ));
         }
     };
@@ -99,7 +101,9 @@ pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
     let docs = workspace.root().join("docs");
     let mut text = String::from(HEAD);
     for run in RUNS {
-        let (folder, command) = done(workspace, run, scale)?;
+        let Some((folder, command)) = done(workspace, run, scale, finished)? else {
+            continue;
+        };
         let results = read(&folder.join("results.json"))?;
         text += &section(run, &results, &command)?;
         for (name, title) in run.figures {
@@ -119,8 +123,13 @@ put together by `cargo xtask paper` from the `results.json` and the figures of t
 
 ";
 
-/// The folder of a run, made unless it is there, and the command that makes it.
-fn done(workspace: &Workspace, run: &Run, scale: &str) -> Result<(PathBuf, String), String> {
+/// The folder of a run, made unless it is there or only finished ones are wanted, and the command that makes it.
+fn done(
+    workspace: &Workspace,
+    run: &Run,
+    scale: &str,
+    only_finished: bool,
+) -> Result<Option<(PathBuf, String)>, String> {
     let name = format!("{}-{}-{scale}", run.benchmark, run.recipe);
     let folder = workspace.target().join("paper").join(&name);
     let args = [
@@ -136,6 +145,9 @@ fn done(workspace: &Workspace, run: &Run, scale: &str) -> Result<(PathBuf, Strin
     let finished =
         read(&folder.join("results.json")).is_ok_and(|r| r.get("reproduction").is_some());
     let cli = || Command::new(workspace.target().join("release").join("ergode"));
+    if !finished && only_finished {
+        return Ok(None);
+    }
     if !finished {
         process::announce(&shown);
         process::stream_to_stderr(cli().args(args).arg(&folder))?;
@@ -148,7 +160,7 @@ fn done(workspace: &Workspace, run: &Run, scale: &str) -> Result<(PathBuf, Strin
             .arg("--figures")
             .arg(figures),
     )?;
-    Ok((folder, shown))
+    Ok(Some((folder, shown)))
 }
 
 fn read(path: &Path) -> Result<Value, String> {

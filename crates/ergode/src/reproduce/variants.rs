@@ -1,5 +1,8 @@
 //! What each change to the paper's recipe brings on its two-dimensional benchmark.
 
+use std::fs;
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -42,7 +45,7 @@ impl Bench<'_> {
                 "config": config,
             });
             let (variant, _) = self.folder.stage(&format!("variant-{k}"), key, || {
-                self.variant(name, training, reference, &config)
+                self.variant(k, name, training, reference, &config)
             })?;
             let truth = &variant.truth;
             let percent =
@@ -65,21 +68,31 @@ impl Bench<'_> {
         )
     }
 
+    /// Where variant number `k` keeps its networks. The scores of the second one serve all that follow, and are
+    /// trained once.
+    fn networks(&self, k: usize) -> Result<PathBuf> {
+        const FIRST: usize = 1;
+        let folder = |k: usize| self.folder.stages().join(format!("variant-{k}"));
+        let own = folder(k);
+        fs::create_dir_all(&own).map_err(|error| Error::io(&own, error))?;
+        for name in ["stationary.json", "conditional.json"] {
+            let (from, to) = (folder(FIRST).join(name), own.join(name));
+            if k > FIRST && from.exists() && !to.exists() {
+                fs::copy(&from, &to).map_err(|error| Error::io(&to, error))?;
+            }
+        }
+        Ok(own)
+    }
+
     fn variant(
         &self,
+        k: usize,
         name: &str,
         training: &Ensemble,
         reference: &Affine2dReference,
         config: &PaperConfig,
     ) -> Result<Variant> {
-        // Networks that variants share are trained once.
-        let noise = if config.stationary.noise.antithetic {
-            "antithetic"
-        } else {
-            "plain"
-        };
-        let folder = self.folder.stages().join(noise);
-        std::fs::create_dir_all(&folder).map_err(|error| Error::io(&folder, error))?;
+        let folder = self.networks(k)?;
         let found = fit_paper_mobility(training, config, Some(&folder), self.control)?;
         if self.control.stopped() {
             return Err(Error::interrupted());
