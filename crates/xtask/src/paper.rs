@@ -184,7 +184,10 @@ fn section(run: &Run, results: &Value, command: &str) -> Result<String, String> 
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} |",
-            number["what"].as_str().unwrap_or_default(),
+            number["what"]
+                .as_str()
+                .unwrap_or_default()
+                .replace('|', "\\|"),
             digits(&number["found"]),
             digits(&number["stderr"]),
             digits(&number["paper"]),
