@@ -8,6 +8,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 use super::tensor::TensorMap;
+use crate::control::Control;
 use crate::data::Standardiser;
 use crate::error::Result;
 use crate::lagged::{PairTile, Pool};
@@ -55,6 +56,7 @@ pub(super) struct Source<'a> {
     pub(super) windows: &'a Windows,
     pub(super) standardiser: &'a Standardiser,
     pub(super) seed: u64,
+    pub(super) control: &'a Control,
 }
 
 impl Source<'_> {
@@ -72,6 +74,7 @@ impl Source<'_> {
 
     /// A chunk, and what the network sees of it, (inputs, columns of the chunk).
     fn chunk(&self, pool: &Pool, states: usize, mut stream: Stream) -> Result<(Chunk, Vec<f32>)> {
+        self.control.advance(0)?;
         let (grid, dim) = (self.operator.grid(), self.standardiser.scale.len());
         let mut tile = PairTile {
             initial: vec![0.0; dim * states],

@@ -71,8 +71,12 @@ pub struct NeuralMobilityConfig {
     pub scale: ChannelScale,
     /// p in the weights w_τ ∝ τ^−p of the lags.
     pub lag_exponent: f64,
-    /// λ: weight of |⟨M⟩ − Φ|²/|Φ|², the mean over equations of the squared residuals having weight one.
+    /// λ_mean: weight of |⟨M⟩ − Φ|²/|Φ|², the mean over equations of the squared residuals having weight one.
     pub mean_penalty: f64,
+    /// λ_reg: weight of the mean square of the network's outputs, which are zero where M = Φ, the squared residuals
+    /// of Φ having weight one. It decides where the equations do not: with φ_n the coordinates alone they leave
+    /// much of M open.
+    pub ridge: f64,
     /// Fraction of the record that is held out, in whole stretches: pairs and targets.
     pub held_out: f64,
     /// Seed of draws and weights.
@@ -98,6 +102,7 @@ impl Default for NeuralMobilityConfig {
             scale: ChannelScale::default(),
             lag_exponent: 0.0,
             mean_penalty: 10.0,
+            ridge: 0.0,
             held_out: 0.1,
             seed: 0,
             train: TrainConfig {
@@ -145,7 +150,9 @@ pub fn fit_neural_mobility(
         control,
     )?;
     let judge = Judge::new(operator, &target)?;
-    let task = draw(ensemble, operator, &mobility, &target, &judge, config)?;
+    let task = draw(
+        ensemble, operator, &mobility, &target, &judge, config, control,
+    )?;
     let purpose = format!(
         "mobility of data {:016x}: {} lags {:?}",
         ensemble.fingerprint(),
@@ -214,6 +221,7 @@ fn draw(
     target: &ResidualTarget,
     judge: &Judge,
     config: &NeuralMobilityConfig,
+    control: &Control,
 ) -> Result<MobilityTask> {
     let lags = operator.grid().len();
     let lags_per_step = config.lags_per_step.unwrap_or(lags);
@@ -227,6 +235,7 @@ fn draw(
         windows: &mobility.windows,
         standardiser: mobility.confinement.standardiser(),
         seed: config.seed,
+        control,
     };
     let (training, testing) = Pool::split(ensemble, config.held_out)?;
     let half = config.batch / 2;
@@ -235,7 +244,11 @@ fn draw(
     let testing_states = half.max(config.states / 8);
     let (learned, held_out) = targets(target, config.held_out)?;
     let size: f64 = mobility.map.phi().iter().map(|v| v * v).sum();
+    let weights = judge.weights(config.scale, config.lag_exponent);
+    let pairs = weights.iter().zip(&learned);
+    let constant: f64 = pairs.map(|(weight, target)| weight * target * target).sum();
     Ok(MobilityTask {
+        ridge: config.ridge * constant,
         training: (0..slices)
             .map(|k| source.slice(&training, half, k))
             .collect::<Result<_>>()?,
@@ -246,7 +259,7 @@ fn draw(
         map: mobility.map.clone(),
         target: learned,
         held_out_target: held_out,
-        weights: judge.weights(config.scale, config.lag_exponent),
+        weights,
         mean_weight: config.mean_penalty / size,
         lags,
         lags_per_step,

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::nn::{Batch, Engine, Mlp, Task, Tile};
 use crate::simulate::{Purpose, Stream};
 
-/// J = Σ w_mn(τ) |A\[δM\] − target|² + λ |⟨δM⟩|² (`eq:app_affine_2d_mobility_loss`).
+/// J = Σ w_mn(τ) |A\[δM\] − target|² + λ_mean |⟨δM⟩|² + λ_reg ⟨y²⟩ (`eq:app_affine_2d_mobility_loss`), where
+/// the outputs y of the network are zero for M = Φ.
 ///
 /// A square of averages: with two independent sets of pairs a and b the product of their residuals r_a r_b
 /// has the expectation |E r|², and r_b ∇r_a + r_a ∇r_b the expectation of its gradient. The same pairs in
@@ -20,8 +21,10 @@ pub(super) struct MobilityTask {
     pub(super) held_out_target: Vec<f64>,
     /// w_mn(τ), (lag, equation).
     pub(super) weights: Vec<f64>,
-    /// λ.
+    /// λ_mean.
     pub(super) mean_weight: f64,
+    /// λ_reg.
+    pub(super) ridge: f64,
     pub(super) lags: usize,
     pub(super) lags_per_step: usize,
     pub(super) seed: u64,
@@ -59,6 +62,12 @@ impl MobilityTask {
         (loss, Applied { operator, mean })
     }
 
+    /// Half of λ_reg ⟨y²⟩, the share of one of two slices.
+    fn penalty(&self, y: &[f32]) -> f64 {
+        let squares: f64 = y.iter().map(|y| f64::from(y * y)).sum();
+        0.5 * self.ridge * squares / y.len() as f64
+    }
+
     /// Lags and two different slices, drawn for a step.
     fn draw(&self, batch: u64) -> (Vec<usize>, usize, usize) {
         let mut stream = Stream::new(self.seed, Purpose::Training, batch);
@@ -89,29 +98,34 @@ impl Task for MobilityTask {
         let (first, second) = (apply(0), apply(1));
         let (loss, of_first) = self.loss(&lags, &self.target, &first, &second);
         let (_, of_second) = self.loss(&lags, &self.target, &second, &first);
+        let penalties = y.each_ref().map(|y| self.penalty(y));
         for (k, bar) in [of_first, of_second].iter().enumerate() {
             let slice = slices[k];
             let y_bar = slice.pull_back(&self.map, &y[k], &lags, bar);
+            let slope = (self.ridge / y_bar.len() as f64) as f32;
             let copy = |tile: Tile| {
                 for (row, out) in tile.y_bar.chunks_exact_mut(tile.states).enumerate() {
                     let from = row * slice.columns + tile.first;
-                    out.copy_from_slice(&y_bar[from..from + tile.states]);
+                    let terms = y_bar[from..].iter().zip(&y[k][from..]);
+                    for (out, (bar, y)) in out.iter_mut().zip(terms) {
+                        *out = bar + slope * y;
+                    }
                 }
                 0.0
             };
             let batch = Batch::new(slice.columns, &slice.x);
             engine.gradient(mlp, &batch, &copy, gradient);
         }
-        Ok(loss)
+        Ok(loss + penalties[0] + penalties[1])
     }
 
     fn held_out(&self, engine: &dyn Engine, mlp: &Mlp) -> Result<f64> {
         let lags: Vec<usize> = (0..self.lags).collect();
-        let [a, b] = [0, 1].map(|k| {
-            let slice = &self.held_out[k];
-            slice.apply(&self.map, &self.outputs(engine, mlp, slice), &lags)
+        let [(a, one), (b, two)] = self.held_out.each_ref().map(|slice| {
+            let y = self.outputs(engine, mlp, slice);
+            (slice.apply(&self.map, &y, &lags), self.penalty(&y))
         });
-        Ok(self.loss(&lags, &self.held_out_target, &a, &b).0)
+        Ok(self.loss(&lags, &self.held_out_target, &a, &b).0 + one + two)
     }
 }
 
@@ -185,6 +199,7 @@ mod tests {
             windows: &windows,
             standardiser: &standardiser,
             seed: 1,
+            control: &Control::new(),
         };
         let (pool, _) = Pool::split(&data, 0.1).unwrap();
         let slice = |k: u64| source.slice(&pool, 700, k).unwrap();
@@ -200,6 +215,7 @@ mod tests {
             held_out_target: vec![0.0; equations],
             weights: (0..equations).map(|k| 1.0 + 0.1 * (k % 7) as f64).collect(),
             mean_weight: 3.0,
+            ridge: 2.0,
             lags: 3,
             lags_per_step: 2,
             seed: 5,

@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use crate::nn::Decay;
 use crate::observable::Monomials;
 use crate::score::{
     ConditionalConfig, DenoisingConfig, NeuralConditionalScore, NeuralScore, fit_conditional_score,
@@ -47,6 +48,13 @@ pub struct PaperConfig {
 
 impl Default for PaperConfig {
     fn default() -> Self {
+        // The paper's 250 epochs of five times four lags.
+        let mut train = NeuralMobilityConfig::default().train;
+        train.steps = 1250;
+        train.adam.decay = Decay::Cosine {
+            steps: train.steps,
+            floor: 0.01,
+        };
         Self {
             stationary: DenoisingConfig {
                 extrapolate: false,
@@ -58,6 +66,8 @@ impl Default for PaperConfig {
             },
             mobility: NeuralMobilityConfig {
                 lags_per_step: Some(4),
+                ridge: 0.3,
+                train,
                 ..NeuralMobilityConfig::default()
             },
             lags: Vec::new(),

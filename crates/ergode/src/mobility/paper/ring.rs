@@ -133,7 +133,7 @@ impl PaperRingConfig {
             average: 0.99,
             ..TrainConfig::with_steps(steps)
         };
-        let mut mobility_train = train(1500, 1e-2);
+        let mut mobility_train = train(800, 1e-2);
         mobility_train.adam.weight_decay = 1e-7;
         mobility_train.check_every = 50;
         Self {
@@ -155,6 +155,7 @@ impl PaperRingConfig {
                 batch: 4096,
                 lags_per_step: None,
                 mean_penalty: 10.0,
+                ridge: 0.1,
                 train: mobility_train,
                 ..whole.mobility
             },
