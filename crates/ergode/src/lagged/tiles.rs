@@ -50,6 +50,7 @@ pub(crate) fn accumulate_pairs<T: Send>(
                 for pairs in pairs.chunks(TILE) {
                     tile.fill(trajectory, pairs);
                     add(&mut sums, &tile);
+                    control.advance(0)?;
                 }
             }
             let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);

@@ -37,7 +37,8 @@ pub fn simulate_model(
     let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), config, control)?;
     simulation.ensemble = simulation.ensemble.with_names(model.names().to_vec())?;
     let trajectories = simulation.ensemble.trajectories();
-    let counts: Vec<[usize; 3]> = trajectories.par_iter().map(|t| count(model, t)).collect();
+    let counted = trajectories.par_iter().map(|t| count(model, t, control));
+    let counts = counted.collect::<Result<Vec<[usize; 3]>>>()?;
     let sum = |k: usize| counts.iter().map(|count| count[k]).sum::<usize>() as f64;
     let samples = sum(0);
     Ok(ModelRun {
@@ -48,7 +49,7 @@ pub fn simulate_model(
 }
 
 /// Finite samples, those outside the support, those where D is not positive definite.
-fn count(model: &LangevinModel, trajectory: &Trajectory) -> [usize; 3] {
+fn count(model: &LangevinModel, trajectory: &Trajectory, control: &Control) -> Result<[usize; 3]> {
     const TILE: usize = 256;
     let dim = model.dim();
     let (mut row, mut x) = (vec![0.0; dim], vec![0.0; dim * TILE]);
@@ -68,6 +69,7 @@ fn count(model: &LangevinModel, trajectory: &Trajectory) -> [usize; 3] {
         }
         counts[0] += n;
         counts[2] += model.noise_factor(&x[..dim * n], &mut tensors[..dim * dim * n]);
+        control.advance(0)?;
     }
-    counts
+    Ok(counts)
 }

@@ -349,8 +349,9 @@ impl Tile {
                 self.normals.as_slice(),
             );
             left -= now;
+            control.advance((now * self.used) as u64)?;
         }
-        control.advance((steps * self.used) as u64)
+        Ok(())
     }
 
     /// Copy the state out as the next sample, noting trajectories that ceased to be finite.
