@@ -68,16 +68,14 @@ impl Bench<'_> {
         )
     }
 
-    /// Where variant number `k` keeps its networks. The scores of the second one serve all that follow, and are
-    /// trained once.
+    /// Where variant number `k` keeps its networks. All but the first have the scores of the fit itself.
     fn networks(&self, k: usize) -> Result<PathBuf> {
-        const FIRST: usize = 1;
-        let folder = |k: usize| self.folder.stages().join(format!("variant-{k}"));
-        let own = folder(k);
+        let stages = self.folder.stages();
+        let own = stages.join(format!("variant-{k}"));
         fs::create_dir_all(&own).map_err(|error| Error::io(&own, error))?;
         for name in ["stationary.json", "conditional.json"] {
-            let (from, to) = (folder(FIRST).join(name), own.join(name));
-            if k > FIRST && from.exists() && !to.exists() {
+            let (from, to) = (stages.join(name), own.join(name));
+            if k > 0 && from.exists() && !to.exists() {
                 fs::copy(&from, &to).map_err(|error| Error::io(&to, error))?;
             }
         }
@@ -140,6 +138,9 @@ fn variants(paper: &PaperConfig, seed: u64) -> Vec<(&'static str, PaperConfig)> 
         },
     );
     next("control variate", &|c| c.baseline_degree = Some(BASELINE));
-    next("φ_n of degree 1 and 2", &|c| c.initial_degree = 2);
+    next("φ_n of degree 1 and 2, and no ridge", &|c| {
+        c.initial_degree = 2;
+        c.mobility.ridge = 0.0;
+    });
     list
 }
