@@ -5,6 +5,7 @@ mod check;
 mod ensemble;
 mod error;
 mod model;
+mod reproduce;
 mod systems;
 mod work;
 
@@ -21,6 +22,8 @@ mod _core {
     use crate::error::{InputError, NumericalError};
     #[pymodule_export]
     use crate::model::{Fitted, configure, fit, load};
+    #[pymodule_export]
+    use crate::reproduce::reproduce;
     #[pymodule_export]
     use crate::systems::{System, system_names};
 

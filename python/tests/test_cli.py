@@ -67,3 +67,22 @@ def test_reference_data(cli, tmp_path):
     cli("generate", "affine2d", "-o", tmp_path / "a.npz", "--time", 5, "--seed", 3)
     theirs = eg.Ensemble.read(tmp_path / "a.npz")
     np.testing.assert_array_equal(eg.systems.affine2d().generate(time=5, seed=3).x, theirs.x)
+
+
+def test_benchmarks_are_those_of_the_command_line(cli, tmp_path):
+    cli("reproduce", "cir", "-o", tmp_path / "theirs", "--time", 150, "--seed", 2)
+    model = eg.reproduce("cir", time=150.0, seed=2, run=tmp_path / "ours")
+    theirs = json.loads((tmp_path / "theirs" / "results.json").read_text())
+    ours = model.results_
+    assert [n["key"] for n in ours["reproduction"]["numbers"]][:1] == ["analytic_phi"]
+    for results in (theirs, ours):
+        del results["wall_s"], results["reproduction"]["seconds"]
+    assert ours == theirs
+    assert "beside these" in model.report().html
+
+
+def test_benchmarks_that_do_not_exist_are_refused():
+    with pytest.raises(eg.InputError, match="unknown variant `lorenz`"):
+        eg.reproduce("lorenz")
+    with pytest.raises(eg.InputError, match="held_aut"):
+        eg.reproduce("cir", options={"held_aut": 0.5})

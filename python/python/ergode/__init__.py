@@ -20,6 +20,7 @@ from ._core import InputError, NumericalError, __version__
 from ._ensemble import Ensemble
 from ._model import Langevin, NotFittedError, load
 from ._page import Page
+from ._reproduce import reproduce
 from ._validation import Curve, Validation
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "check",
     "load",
     "plot",
+    "reproduce",
     "systems",
 ]
 

@@ -32,7 +32,7 @@ _ABOUT = "python.json"
 _PRIVATE = ("lock", "score-training.json")
 
 
-class _Scratch:
+class Scratch:
     """A folder that is removed with the last model that uses it."""
 
     def __init__(self) -> None:
@@ -150,7 +150,7 @@ class Langevin(Parameters):
             raise InputError("a Langevin equation has no target y; times are given by dt= or t=")
         config = self._configuration()
         ensemble = ensemble_from(data, how)
-        folder = _Scratch() if self.run is None else None
+        folder = Scratch() if self.run is None else None
         run = folder.path if folder is not None else Path(self.run or "")
         system = None if exact is None else exact._core
         with watching(self.verbose) as progress:
@@ -174,7 +174,7 @@ class Langevin(Parameters):
         given = {**(self.options or {}), **{k: v for k, v in changes.items() if v is not None}}
         toml = None if self.config is None else Path(self.config).read_text(encoding="utf-8")
         try:
-            return _core.configure(toml, [f"{key}={_json(key, value)}" for key, value in given.items()])
+            return _core.configure(toml, changes_of(given))
         except InputError as error:
             # The library speaks of the option of the command line.
             raise InputError(str(error).replace("--set ", "options: ", 1)) from None
@@ -184,7 +184,7 @@ class Langevin(Parameters):
         fitted: _core.Fitted,
         run: Path,
         about: dict[str, Any],
-        folder: _Scratch | None,
+        folder: Scratch | None,
     ) -> None:
         results = json.loads(fitted.results())
         self._fitted = fitted
@@ -400,14 +400,21 @@ class Langevin(Parameters):
         for name, value in state["params"].items():
             setattr(self, name, value)
         if "files" in state:
-            folder = _Scratch()
+            folder = Scratch()
             for name, content in state["files"].items():
                 file = folder.path / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content)
             self._read(folder.path, folder)
 
-    def _read(self, run: Path, folder: _Scratch | None) -> None:
+    @classmethod
+    def _of_run(cls, run: Path, folder: Scratch | None) -> Langevin:
+        """A run that is there, with parameters that would repeat it."""
+        model = cls(config=run / "config.toml")
+        model._read(run, folder)
+        return model
+
+    def _read(self, run: Path, folder: Scratch | None) -> None:
         fitted = _core.load(run)
         about: dict[str, Any] = {"units": {}, "time_unit": None, "form": {}}
         if (run / _ABOUT).exists():
@@ -448,6 +455,11 @@ def _at_states(fitted: _core.Fitted, field: str, states: NDArray[np.float64]) ->
     return values.reshape(states.shape[:-1] + values.shape[1:])
 
 
+def changes_of(options: dict[str, Any]) -> list[str]:
+    """Changes to a configuration as the library takes them, `key=value`."""
+    return [f"{key}={_json(key, value)}" for key, value in options.items()]
+
+
 def _json(key: str, value: Any) -> str:
     """A value of the configuration."""
     if isinstance(value, np.generic):
@@ -465,9 +477,4 @@ def load(path: str | os.PathLike[str]) -> Langevin:
 
     The parameters are those of the run: `fit` would repeat it.
     """
-    run = Path(path)
-    model = Langevin.__new__(Langevin)
-    config = run / "config.toml"
-    Langevin.__init__(model, config=config)
-    model._read(run, None)
-    return model
+    return Langevin._of_run(Path(path), None)
