@@ -131,10 +131,16 @@ impl Ensemble {
         Ok(checked.map_err(raised)?.into())
     }
 
-    /// From a file: .npz, .npy, .csv or .tsv.
+    /// From a file, by its extension.
     #[staticmethod]
     fn read(py: Python<'_>, path: PathBuf, dt: Option<f64>) -> PyResult<Self> {
-        let read = py.detach(|| ergode::read_ensemble(&path, &ReadOptions { dt }));
+        let read = py.detach(|| {
+            let options = ReadOptions {
+                dt,
+                ..ReadOptions::default()
+            };
+            ergode::read_ensemble(&path, &options)
+        });
         Ok(read.map_err(raised)?.into())
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ergode::ReadOptions;
 
 /// Learn an effective Langevin equation from time series, and know how good it is.
 ///
@@ -50,6 +51,31 @@ pub(crate) struct Demo {
     pub(crate) time: f64,
 }
 
+/// What files do not say about themselves.
+#[derive(Debug, Args)]
+pub(crate) struct Reading {
+    /// Sampling interval, for files that hold no times.
+    #[arg(long)]
+    pub(crate) dt: Option<f64>,
+    /// Column of a table that tells the trajectories apart, where it is not named trajectory, id or run.
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) id: Option<String>,
+    /// Array with the values, where a file of arrays has several and none is named x.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) array: Option<String>,
+}
+
+impl Reading {
+    /// As the library takes them.
+    pub(crate) fn options(&self) -> ReadOptions {
+        ReadOptions {
+            dt: self.dt,
+            trajectory: self.id.clone(),
+            array: self.array.clone(),
+        }
+    }
+}
+
 /// Look at data before a fit: say what is wrong with them, and what to do.
 ///
 /// Tests whether the record is stationary, long enough, sampled often enough and Markov, and looks
@@ -61,11 +87,10 @@ pub(crate) struct Demo {
         ergode check record.csv --dt 0.01 --html check.html\n  \
         ergode check record.npz --json")]
 pub(crate) struct Check {
-    /// File to read: .npz, .npy, .csv or .tsv.
+    /// File to read; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
-    /// Sampling interval, for files that hold no times.
-    #[arg(long)]
-    pub(crate) dt: Option<f64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// Write a page with the findings and the autocorrelation of every coordinate.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -81,7 +106,7 @@ pub(crate) struct Check {
         ergode fit record.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
         ergode fit record.npz -o run --set held_out=0.5 --set score.kind=denoising")]
 pub(crate) struct Fit {
-    /// File to read: .npz, .npy, .csv or .tsv.
+    /// File to read; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
     /// Folder of the run.
     #[arg(short, long, value_name = "RUN")]
@@ -89,9 +114,8 @@ pub(crate) struct Fit {
     /// Configuration in TOML, such as the config.toml of another run.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Sampling interval, for files that hold no times.
-    #[arg(long)]
-    pub(crate) dt: Option<f64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
     /// How the mobility is found.
     #[arg(long)]
     pub(crate) recipe: Option<RecipeName>,
@@ -179,9 +203,8 @@ pub(crate) struct Validate {
     /// Other data of the same process; without them, the result of the fit is shown.
     #[arg(long, value_name = "DATA")]
     pub(crate) against: Option<PathBuf>,
-    /// Sampling interval, for files that hold no times.
-    #[arg(long)]
-    pub(crate) dt: Option<f64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }
 
 /// Write the report page of a run again, or its figures as files.
@@ -334,9 +357,8 @@ pub(crate) struct Convert {
     pub(crate) input: PathBuf,
     /// File to write.
     pub(crate) output: PathBuf,
-    /// Sampling interval, for files that hold no times.
-    #[arg(long)]
-    pub(crate) dt: Option<f64>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
 }
 
 /// Print a completion script for a shell.

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use ergode::{
-    CheckConfig, CheckReport, CoordinateReport, Finding, ReadOptions, Severity, Verdict,
-    check_ensemble, check_page, read_ensemble,
+    CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
+    check_page, read_ensemble,
 };
 
 use crate::args::Check;
@@ -12,7 +12,7 @@ use crate::output::{Failed, grouped, report, shown, write_text};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
-    let options = ReadOptions { dt: arguments.dt };
+    let options = arguments.reading.options();
     let ensemble = read_ensemble(&arguments.data, &options)?;
     let outcome = watched("checking", |control| {
         check_ensemble(&ensemble, &CheckConfig::default(), control)

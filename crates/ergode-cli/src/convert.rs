@@ -1,13 +1,13 @@
 //! `ergode convert`.
 
-use ergode::{ReadOptions, read_ensemble, write_ensemble};
+use ergode::{read_ensemble, write_ensemble};
 use serde_json::json;
 
 use crate::args::Convert;
 use crate::output::{Failed, grouped, report, shown};
 
 pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
-    let options = ReadOptions { dt: arguments.dt };
+    let options = arguments.reading.options();
     let ensemble = read_ensemble(&arguments.input, &options)?;
     for warning in ensemble.warnings() {
         eprintln!("warning: {warning}");

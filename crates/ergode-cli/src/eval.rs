@@ -20,8 +20,12 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
     }
     let model = LangevinModel::load(&arguments.run)?;
     // States have no times; any interval serves to read them.
-    let points = read_ensemble(&arguments.points, &ReadOptions { dt: None })
-        .or_else(|_| read_ensemble(&arguments.points, &ReadOptions { dt: Some(1.0) }))?;
+    let even = ReadOptions {
+        dt: Some(1.0),
+        ..ReadOptions::default()
+    };
+    let points = read_ensemble(&arguments.points, &ReadOptions::default())
+        .or_else(|_| read_ensemble(&arguments.points, &even))?;
     if points.dim() != model.dim() {
         return Err(Failed::input(format!(
             "{}: states of {} coordinates; the model has {} ({})",

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use ergode::{
-    Ensemble, Error, ExactFields, FitConfig, Fitted, ReadOptions, Recipe, Results, RunFolder,
-    Verdict, fit_langevin, read_ensemble,
+    Ensemble, Error, ExactFields, FitConfig, Fitted, Recipe, Results, RunFolder, Verdict,
+    fit_langevin, read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
@@ -15,7 +15,7 @@ use crate::progress::{begin, watched};
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
     let config = config(arguments)?;
-    let options = ReadOptions { dt: arguments.dt };
+    let options = arguments.reading.options();
     let ensemble = read_ensemble(&arguments.data, &options)?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
     show(&fitted.results, &arguments.output, json);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ergode::{FitConfig, Fitted, ReadOptions, read_ensemble, validate_model};
+use ergode::{FitConfig, Fitted, read_ensemble, validate_model};
 use serde_json::json;
 
 use crate::args::Validate;
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
     let text = fs::read_to_string(&path)
         .map_err(|error| Failed::input(format!("{}: {error}", shown(&path))))?;
     let config = FitConfig::from_toml(&text)?;
-    let options = ReadOptions { dt: arguments.dt };
+    let options = arguments.reading.options();
     let ensemble = read_ensemble(data, &options)?;
     let (validation, runs) = watched("simulating and validating", |control| {
         validate_model(

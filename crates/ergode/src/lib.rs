@@ -82,8 +82,8 @@ pub use check::{
 };
 pub use control::Control;
 pub use data::{
-    BurnIn, Ensemble, Format, ReadOptions, Segment, SharedRows, Standardiser, Support, Times,
-    Trajectory, Values, formats, read_ensemble, write_arrays, write_ensemble,
+    BurnIn, Ensemble, ReadOptions, Segment, SharedRows, Standardiser, Support, Times, Trajectory,
+    Units, Values, read_ensemble, write_arrays, write_ensemble,
 };
 pub use error::{Error, Result};
 pub use lagged::{

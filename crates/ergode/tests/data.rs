@@ -1,5 +1,6 @@
 //! Ensembles in memory and in files.
 
+mod arrays;
 mod csv;
 mod hostile;
 mod memory;
@@ -43,7 +44,10 @@ impl Folder {
 }
 
 pub(crate) fn dt(dt: f64) -> ReadOptions {
-    ReadOptions { dt: Some(dt) }
+    ReadOptions {
+        dt: Some(dt),
+        ..ReadOptions::default()
+    }
 }
 
 pub(crate) fn plain(path: impl AsRef<Path>) -> Result<Ensemble> {

@@ -331,6 +331,7 @@ fn the_same_bytes_for_any_number_of_threads_and_any_file() {
             &path,
             &ReadOptions {
                 dt: (name == "a.npy").then_some(0.05),
+                ..ReadOptions::default()
             },
         )
         .unwrap();

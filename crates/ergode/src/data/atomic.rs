@@ -87,6 +87,16 @@ impl AtomicFile {
     }
 }
 
+impl Write for AtomicFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file().flush()
+    }
+}
+
 impl Drop for AtomicFile {
     fn drop(&mut self) {
         drop(self.file.take());

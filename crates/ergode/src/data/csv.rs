@@ -1,17 +1,19 @@
 //! Tables of text.
 
-use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
-
-use ndarray::ArcArray2;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
 
 use super::atomic::AtomicFile;
-use super::ensemble::Ensemble;
-use super::format::{Format, Kind, ReadOptions, check_dt, in_file, open, times_from};
-use super::trajectory::{Times, Trajectory, each};
+use super::format::{Format, Kind, ReadOptions, in_file, open, step_of};
+use super::layout::Layout;
+use super::rows::{Block, Description, Sink, Source};
+use super::table::{Assembler, Columns, Role, check_names};
 use crate::error::{Error, Result};
+
+/// No row of a table is longer; a longer one is not a row but a file without line ends.
+const LONGEST: u64 = 1 << 28;
 
 /// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample.
 ///
@@ -22,77 +24,298 @@ use crate::error::{Error, Result};
 pub(super) struct Csv;
 
 impl Format for Csv {
-    fn name(&self) -> &'static str {
-        "table"
-    }
-
     fn extensions(&self) -> &'static [&'static str] {
         &["csv", "tsv"]
     }
 
-    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
-        let file = open(path, Kind::Text)?;
-        let mut reader = BufReader::with_capacity(1 << 18, file);
-        let delimiter = delimiter_of(path);
-        let (mut line, mut number) = (Vec::new(), 0);
-        let mut blank: Option<usize> = None;
-        let mut table: Option<Table> = None;
-        loop {
-            line.clear();
-            let read = reader.read_until(b'\n', &mut line);
-            if read.map_err(|e| Error::io(path, e))? == 0 {
-                break;
-            }
-            number += 1;
-            let mut text = line.as_slice();
-            if number == 1 {
-                text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-            }
-            text = text.strip_suffix(b"\n").unwrap_or(text);
-            text = text.strip_suffix(b"\r").unwrap_or(text);
-            if text.trim_ascii().is_empty() && !text.contains(&delimiter) {
-                // Blank lines matter only if rows follow.
-                blank = blank.or(table.is_some().then_some(number));
-                continue;
-            }
-            in_file(
-                path,
-                take_line(&mut table, text, delimiter, number, blank.take()),
-            )?;
-        }
-        let Some(table) = table else {
-            return Err(Error::file(path, "has no rows; write it again"));
+    fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+        let file = open(path, &[Kind::Text])?;
+        let mut lines = Lines {
+            path: path.to_owned(),
+            reader: BufReader::with_capacity(1 << 18, file),
+            delimiter: delimiter_of(path),
+            line: Vec::new(),
+            number: 0,
+            blank: None,
         };
-        let (trajectories, names, has_times) = table.finish(path, options)?;
-        let mut ensemble = in_file(path, Ensemble::new(trajectories))?;
-        if let Some(names) = names {
-            ensemble = in_file(path, ensemble.with_names(names))?;
+        if !lines.advance(false)? {
+            return Err(Error::file(path, "has no rows; write it again"));
         }
-        if has_times {
-            check_dt(path, &ensemble, options.dt)?;
-        }
-        Ok(ensemble)
+        let first = || -> Result<(Columns, bool)> {
+            let fields = split_header(lines.text(), lines.delimiter, lines.number)?;
+            let named = fields.iter().any(|f| number_in(f.as_bytes()).is_none());
+            let columns = Columns::new(fields, named, options)
+                .map_err(|e| Error::input(format!("line {}: {e}", lines.number)))?;
+            Ok((columns, named))
+        };
+        let (columns, named) = in_file(path, first())?;
+        let names = columns.coordinates();
+        let description = Description {
+            dim: names.len(),
+            step: step_of(path, columns.has(Role::Time), options.dt)?,
+            names: named.then_some(names),
+            units: None,
+            single: false,
+            rounding: f64::EPSILON,
+            expected_rows: 0,
+        };
+        Ok(Box::new(Table {
+            lines,
+            columns,
+            description,
+            rows: Assembler::default(),
+            // A first row of numbers is a row like any other.
+            held: !named,
+            done: false,
+        }))
     }
 
-    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
-        for name in ensemble.names() {
-            if is_time(name) || is_trajectory(name) {
+    fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
+        in_file(path, check_names(&layout.names))?;
+        TableSink::create(path, layout)
+    }
+}
+
+/// The lines of a file that hold something.
+struct Lines {
+    path: PathBuf,
+    reader: BufReader<File>,
+    delimiter: u8,
+    line: Vec<u8>,
+    number: usize,
+    /// The first of the blank lines before the present one.
+    blank: Option<usize>,
+}
+
+impl Lines {
+    /// Goes on to the next line that is not blank; false at the end.
+    ///
+    /// Blank lines matter only if rows follow; `started` says that rows came before.
+    fn advance(&mut self, started: bool) -> Result<bool> {
+        self.blank = None;
+        loop {
+            self.line.clear();
+            let mut limited = (&mut self.reader).take(LONGEST);
+            let read = limited.read_until(b'\n', &mut self.line);
+            if read.map_err(|e| Error::io(&self.path, e))? == 0 {
+                return Ok(false);
+            }
+            self.number += 1;
+            if self.line.len() as u64 == LONGEST {
                 return Err(Error::file(
-                    path,
+                    &self.path,
                     format!(
-                        "cannot hold a coordinate named '{name}', which would be read back as \
-                         something else; rename it or write .npz"
+                        "line {} is longer than {LONGEST} bytes; write one row per line",
+                        self.number
                     ),
                 ));
             }
+            let text = self.text();
+            if !text.trim_ascii().is_empty() || text.contains(&self.delimiter) {
+                return Ok(true);
+            }
+            self.blank = self.blank.or(started.then_some(self.number));
         }
-        let mut atomic = AtomicFile::create(path)?;
-        let mut writer = BufWriter::with_capacity(1 << 18, atomic.file());
-        write_table(&mut writer, ensemble, delimiter_of(path))
-            .and_then(|()| writer.flush())
+    }
+
+    /// The present line without its end.
+    fn text(&self) -> &[u8] {
+        let mut text = self.line.as_slice();
+        if self.number == 1 {
+            text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        }
+        text = text.strip_suffix(b"\n").unwrap_or(text);
+        text.strip_suffix(b"\r").unwrap_or(text)
+    }
+}
+
+/// A table as it is being read.
+struct Table {
+    lines: Lines,
+    columns: Columns,
+    description: Description,
+    rows: Assembler,
+    /// The present line is still to be taken.
+    held: bool,
+    done: bool,
+}
+
+impl Source for Table {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn next_block(&mut self) -> Result<Option<Block>> {
+        loop {
+            if let Some(block) = self.rows.take() {
+                return Ok(Some(block));
+            }
+            if self.done {
+                return Ok(None);
+            }
+            if std::mem::take(&mut self.held) || self.lines.advance(true)? {
+                let taken = self.take_line();
+                in_file(&self.lines.path, taken)?;
+                continue;
+            }
+            self.done = true;
+            self.rows.close();
+            if self.rows.is_empty() {
+                return Err(Error::file(
+                    &self.lines.path,
+                    "has a header but no rows; write it again",
+                ));
+            }
+        }
+    }
+}
+
+impl Table {
+    fn take_line(&mut self) -> Result<()> {
+        let (number, delimiter) = (self.lines.number, self.lines.delimiter);
+        if let Some(first) = self.lines.blank {
+            // In a table of one column a blank line is an empty field, else it is no row at all.
+            if self.columns.all.len() > 1 {
+                return Err(Error::input(format!(
+                    "line {first} is blank but rows follow; \
+                     write nan in every column for a gap, or remove the line"
+                )));
+            }
+            for gap in first..number {
+                push(&mut self.rows, &self.columns, b"", delimiter, gap)?;
+            }
+        }
+        push(
+            &mut self.rows,
+            &self.columns,
+            self.lines.text(),
+            delimiter,
+            number,
+        )
+    }
+}
+
+/// Takes the fields of a line as a row.
+fn push(
+    rows: &mut Assembler,
+    columns: &Columns,
+    line: &[u8],
+    delimiter: u8,
+    number: usize,
+) -> Result<()> {
+    let (fields, expected) = (line.split(|&b| b == delimiter).count(), columns.all.len());
+    if fields != expected {
+        return Err(Error::input(format!(
+            "line {number} has {fields} fields but the first row has {expected}; \
+             write nan for missing values"
+        )));
+    }
+    let fields = || line.split(|&b| b == delimiter).map(bare);
+    let id = columns.all.iter().position(|c| c.0 == Role::Trajectory);
+    let id = id.and_then(|j| fields().nth(j)).unwrap_or(b"");
+    rows.enter(id, || format!("line {number}"))?;
+    for (field, (role, name)) in fields().zip(&columns.all) {
+        let problem = match (number_in(field), role) {
+            (_, Role::Trajectory) => continue,
+            (None, _) => "is not a number",
+            (Some(value), _) if value.is_infinite() => "is infinite",
+            (Some(value), Role::Time) if value.is_nan() => "is not a time",
+            (Some(value), Role::Time) => {
+                rows.time(value);
+                continue;
+            }
+            (Some(value), Role::Coordinate) => {
+                rows.value(value);
+                continue;
+            }
+        };
+        let text = String::from_utf8_lossy(&field[..field.len().min(40)]);
+        return Err(Error::input(format!(
+            "line {number}, column '{name}': \"{}\" {problem}; write a finite number{}",
+            text.escape_debug(),
+            if *role == Role::Time {
+                ""
+            } else {
+                ", or nan for a gap"
+            }
+        )));
+    }
+    rows.end_row();
+    Ok(())
+}
+
+/// A table as it is being written.
+struct TableSink {
+    path: PathBuf,
+    writer: BufWriter<AtomicFile>,
+    delimiter: u8,
+    dim: usize,
+    several: bool,
+    /// Single precision is written with as few digits as it needs.
+    single: bool,
+    line: String,
+}
+
+impl TableSink {
+    fn create(path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
+        let several = layout.lengths.len() > 1;
+        let delimiter = delimiter_of(path);
+        let mut writer = BufWriter::with_capacity(1 << 18, AtomicFile::create(path)?);
+        let special = ["trajectory", "t"];
+        let header = special[usize::from(!several)..]
+            .iter()
+            .copied()
+            .chain(layout.names.iter().map(String::as_str));
+        let mut names = csv::WriterBuilder::new()
+            .delimiter(delimiter)
+            .from_writer(&mut writer);
+        names
+            .write_record(header)
+            .map_err(std::io::Error::from)
+            .and_then(|()| names.flush())
             .map_err(|error| Error::io(path, error))?;
-        drop(writer);
-        atomic.commit()
+        drop(names);
+        Ok(Box::new(Self {
+            path: path.to_owned(),
+            writer,
+            delimiter,
+            dim: layout.dim,
+            several,
+            single: layout.single,
+            line: String::new(),
+        }))
+    }
+}
+
+impl Sink for TableSink {
+    fn write(&mut self, block: &Block) -> Result<()> {
+        let (line, delimiter) = (&mut self.line, char::from(self.delimiter));
+        for (row, time) in block.values.chunks_exact(self.dim).zip(&block.times) {
+            line.clear();
+            if self.several {
+                let _ = write!(line, "{}{delimiter}", block.trajectory);
+            }
+            let _ = write!(line, "{time:?}");
+            for v in row {
+                match v.is_nan() {
+                    true => line.extend([delimiter, 'n', 'a', 'n']),
+                    false if self.single => _ = write!(line, "{delimiter}{:?}", *v as f32),
+                    false => _ = write!(line, "{delimiter}{v:?}"),
+                }
+            }
+            line.push('\n');
+            self.writer
+                .write_all(line.as_bytes())
+                .map_err(|error| Error::io(&self.path, error))?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.writer
+            .into_inner()
+            .map_err(|error| Error::io(&self.path, error.into_error()))?
+            .commit()
     }
 }
 
@@ -101,16 +324,6 @@ fn delimiter_of(path: &Path) -> u8 {
         Some(extension) if extension.eq_ignore_ascii_case("tsv") => b'\t',
         _ => b',',
     }
-}
-
-fn is_time(name: &str) -> bool {
-    ["t", "time"].iter().any(|n| name.eq_ignore_ascii_case(n))
-}
-
-fn is_trajectory(name: &str) -> bool {
-    ["trajectory", "traj", "id", "run"]
-        .iter()
-        .any(|n| name.eq_ignore_ascii_case(n))
 }
 
 /// The number in a field, NaN for a gap, `None` for anything else.
@@ -128,38 +341,6 @@ fn bare(field: &[u8]) -> &[u8] {
         [b'"', inside @ .., b'"'] => inside.trim_ascii(),
         _ => field,
     }
-}
-
-fn take_line(
-    table: &mut Option<Table>,
-    line: &[u8],
-    delimiter: u8,
-    number: usize,
-    blank: Option<usize>,
-) -> Result<()> {
-    let Some(table) = table else {
-        let fields = split_header(line, delimiter, number)?;
-        let is_header = fields.iter().any(|f| number_in(f.as_bytes()).is_none());
-        let new = table.insert(Table::new(fields, is_header, number)?);
-        return if is_header {
-            Ok(())
-        } else {
-            new.push(line, delimiter, number)
-        };
-    };
-    if let Some(first) = blank {
-        // In a table of one column a blank line is an empty field, else it is no row at all.
-        if table.columns.len() > 1 {
-            return Err(Error::input(format!(
-                "line {first} is blank but rows follow; \
-                 write nan in every column for a gap, or remove the line"
-            )));
-        }
-        for gap in first..number {
-            table.push(b"", delimiter, gap)?;
-        }
-    }
-    table.push(line, delimiter, number)
 }
 
 /// The fields of the first row, which may be quoted text.
@@ -180,196 +361,4 @@ fn split_header(line: &[u8], delimiter: u8, number: usize) -> Result<Vec<String>
         *first = rest.trim_start().to_owned();
     }
     Ok(fields)
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Role {
-    Time,
-    Trajectory,
-    Coordinate,
-}
-
-/// The rows read so far of one trajectory.
-#[derive(Default)]
-struct Rows {
-    values: Vec<f64>,
-    times: Vec<f64>,
-    count: usize,
-}
-
-/// A table as it is being read.
-struct Table {
-    columns: Vec<(Role, String)>,
-    has_header: bool,
-    trajectories: Vec<Rows>,
-    /// The trajectory of the row before, and all trajectories seen.
-    current: Vec<u8>,
-    seen: HashSet<Vec<u8>>,
-}
-
-impl Table {
-    fn new(fields: Vec<String>, has_header: bool, number: usize) -> Result<Self> {
-        let columns: Vec<(Role, String)> = fields
-            .into_iter()
-            .enumerate()
-            .map(|(j, name)| match () {
-                () if !has_header => (Role::Coordinate, (j + 1).to_string()),
-                () if is_time(&name) => (Role::Time, name),
-                () if is_trajectory(&name) => (Role::Trajectory, name),
-                () => (Role::Coordinate, name),
-            })
-            .collect();
-        let count = |role| columns.iter().filter(|(r, _)| *r == role).count();
-        if count(Role::Time) > 1 || count(Role::Trajectory) > 1 {
-            return Err(Error::input(format!(
-                "line {number}: several columns hold times, or several tell the trajectories \
-                 apart; keep one of t and time, and one of trajectory, traj, id and run"
-            )));
-        }
-        if count(Role::Coordinate) == 0 {
-            return Err(Error::input(format!(
-                "line {number}: no column holds a coordinate; add one besides the times"
-            )));
-        }
-        Ok(Self {
-            columns,
-            has_header,
-            trajectories: Vec::new(),
-            current: Vec::new(),
-            seen: HashSet::new(),
-        })
-    }
-
-    fn push(&mut self, line: &[u8], delimiter: u8, number: usize) -> Result<()> {
-        let fields = line.split(|&b| b == delimiter).count();
-        if fields != self.columns.len() {
-            return Err(Error::input(format!(
-                "line {number} has {fields} fields but the first row has {}; \
-                 write nan for missing values",
-                self.columns.len()
-            )));
-        }
-        let fields = || line.split(|&b| b == delimiter).map(bare);
-        let id = self.columns.iter().position(|c| c.0 == Role::Trajectory);
-        self.enter(id.and_then(|j| fields().nth(j)).unwrap_or(b""), number)?;
-        let rows = self
-            .trajectories
-            .last_mut()
-            .expect("a trajectory was entered");
-        for (field, (role, name)) in fields().zip(&self.columns) {
-            if *role == Role::Trajectory {
-                continue;
-            }
-            let problem = match number_in(field) {
-                None => "is not a number",
-                Some(value) if value.is_infinite() => "is infinite",
-                Some(value) if *role == Role::Time && value.is_nan() => "is not a time",
-                Some(value) => {
-                    match role {
-                        Role::Time => rows.times.push(value),
-                        _ => rows.values.push(value),
-                    }
-                    continue;
-                }
-            };
-            let text = String::from_utf8_lossy(&field[..field.len().min(40)]);
-            return Err(Error::input(format!(
-                "line {number}, column '{name}': \"{}\" {problem}; write a finite number{}",
-                text.escape_debug(),
-                if *role == Role::Time {
-                    ""
-                } else {
-                    ", or nan for a gap"
-                }
-            )));
-        }
-        rows.count += 1;
-        Ok(())
-    }
-
-    /// Makes `id` the trajectory of the rows that follow.
-    fn enter(&mut self, id: &[u8], number: usize) -> Result<()> {
-        if !self.trajectories.is_empty() && self.current == id {
-            return Ok(());
-        }
-        if !self.seen.insert(id.to_vec()) {
-            return Err(Error::input(format!(
-                "line {number}: trajectory \"{}\" continues after rows of another one; \
-                 sort the rows by trajectory",
-                String::from_utf8_lossy(id).escape_debug()
-            )));
-        }
-        self.current = id.to_vec();
-        self.trajectories.push(Rows::default());
-        Ok(())
-    }
-
-    /// The trajectories, the names of a header, and whether there are times.
-    fn finish(
-        self,
-        path: &Path,
-        options: &ReadOptions,
-    ) -> Result<(Vec<Trajectory>, Option<Vec<String>>, bool)> {
-        let has_times = self.columns.iter().any(|c| c.0 == Role::Time);
-        let names: Vec<String> = self
-            .columns
-            .into_iter()
-            .filter(|(role, _)| *role == Role::Coordinate)
-            .map(|(_, name)| name)
-            .collect();
-        if self.trajectories.is_empty() {
-            return Err(Error::file(
-                path,
-                "has a header but no rows; write it again",
-            ));
-        }
-        let mut trajectories = Vec::with_capacity(self.trajectories.len());
-        for rows in self.trajectories {
-            let values = ArcArray2::from_shape_vec((rows.count, names.len()), rows.values)
-                .expect("every row has one value per coordinate");
-            let times = if has_times {
-                Times::Uneven(rows.times.into())
-            } else {
-                times_from(path, options.dt)?
-            };
-            trajectories.push(Trajectory::new(values, times));
-        }
-        Ok((trajectories, self.has_header.then_some(names), has_times))
-    }
-}
-
-fn write_table(writer: &mut impl Write, ensemble: &Ensemble, delimiter: u8) -> std::io::Result<()> {
-    let several = ensemble.len() > 1;
-    let special = ["trajectory", "t"];
-    let header = special[usize::from(!several)..]
-        .iter()
-        .copied()
-        .chain(ensemble.names().iter().map(String::as_str));
-    let mut names = csv::WriterBuilder::new()
-        .delimiter(delimiter)
-        .from_writer(&mut *writer);
-    names.write_record(header)?;
-    names.flush()?;
-    drop(names);
-
-    let delimiter = char::from(delimiter);
-    let mut line = String::new();
-    for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
-        for i in 0..trajectory.len() {
-            line.clear();
-            if several {
-                let _ = write!(line, "{k}{delimiter}");
-            }
-            let _ = write!(line, "{:?}", trajectory.time(i));
-            each!(trajectory.values(), a => for v in a.row(i) {
-                match v.is_nan() {
-                    true => line.extend([delimiter, 'n', 'a', 'n']),
-                    false => _ = write!(line, "{delimiter}{v:?}"),
-                }
-            });
-            line.push('\n');
-            writer.write_all(line.as_bytes())?;
-        }
-    }
-    Ok(())
 }

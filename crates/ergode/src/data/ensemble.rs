@@ -26,6 +26,17 @@ pub enum BurnIn {
     Time(f64),
 }
 
+/// What the numbers of an ensemble are measured in, as its file says.
+///
+/// Units are carried from file to file; nothing is converted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// One unit per coordinate, or empty where none is known; an empty text is an unknown unit.
+    pub coordinates: Vec<String>,
+    /// The unit of time, empty where it is not known.
+    pub time: String,
+}
+
 /// Trajectories of the same coordinates, checked once and for all.
 ///
 /// There is at least one trajectory, each has at least one row, all have the same dimension, no
@@ -53,6 +64,7 @@ pub enum BurnIn {
 pub struct Ensemble {
     trajectories: Vec<Trajectory>,
     names: Vec<String>,
+    units: Option<Units>,
     segments: Vec<Segment>,
     samples: usize,
     partial_gaps: usize,
@@ -76,6 +88,7 @@ impl Ensemble {
         }
         Ok(Self {
             names: default_names(trajectories[0].dim()),
+            units: None,
             samples: segments.iter().map(|s| s.rows.len()).sum(),
             trajectories,
             segments,
@@ -137,6 +150,27 @@ impl Ensemble {
         }
         self.names = names;
         Ok(self)
+    }
+
+    /// The same ensemble with units.
+    ///
+    /// # Errors
+    /// When there are units of coordinates, but not one per coordinate.
+    pub fn with_units(mut self, units: Units) -> Result<Self> {
+        if !units.coordinates.is_empty() && units.coordinates.len() != self.dim() {
+            return Err(Error::input(format!(
+                "{} units for {} coordinates; give one unit per coordinate",
+                units.coordinates.len(),
+                self.dim()
+            )));
+        }
+        self.units = Some(units);
+        Ok(self)
+    }
+
+    /// The units, where they are known.
+    pub fn units(&self) -> Option<&Units> {
+        self.units.as_ref()
     }
 
     /// Number of coordinates.
@@ -320,6 +354,7 @@ impl Ensemble {
     pub(crate) fn rebuilt(&self, trajectories: Vec<Trajectory>) -> Result<Self> {
         let mut ensemble = Self::new(trajectories)?;
         ensemble.names.clone_from(&self.names);
+        ensemble.units.clone_from(&self.units);
         Ok(ensemble)
     }
 

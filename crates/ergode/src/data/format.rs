@@ -1,13 +1,17 @@
 //! Reading and writing ensembles, by the extension of the file.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek};
 use std::path::Path;
 
 use super::csv::Csv;
 use super::ensemble::Ensemble;
+use super::hdf5::Hdf5;
+use super::layout::Layout;
+use super::netcdf::NetCdf;
 use super::npy::Npy;
 use super::npz::Npz;
+use super::rows::{MemorySource, Sink, Source, collect, copy};
 use super::trajectory::Times;
 use crate::error::{Error, Result};
 
@@ -18,39 +22,62 @@ pub struct ReadOptions {
     ///
     /// It is needed for such files, and must agree with the times of files that have them.
     pub dt: Option<f64>,
+    /// The column of a table that tells the trajectories apart, where its name is not one of
+    /// `trajectory`, `traj`, `id` and `run`.
+    pub trajectory: Option<String>,
+    /// The array that holds the values, where a file of arrays has several and none is `x`.
+    pub array: Option<String>,
 }
 
 /// One kind of file that holds trajectories.
-pub trait Format: Sync {
-    /// The name of the format, for messages.
-    fn name(&self) -> &'static str;
-
+pub(super) trait Format: Sync {
     /// The extensions that choose this format, in lower case and without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
-    /// Reads a file.
+    /// Opens a file to read its rows block by block.
     ///
     /// # Errors
-    /// When the file cannot be read, is of another kind, is damaged, or its content does not make
-    /// an [`Ensemble`]; the message says where.
-    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble>;
+    /// When the file cannot be read, is of another kind or is damaged; the message says where.
+    fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>>;
 
-    /// Writes a file, replacing one that exists; on an error that one is left as it was.
+    /// Begins a file, in place of one that exists once it is complete.
     ///
     /// # Errors
-    /// When the file cannot be written or the format cannot hold the ensemble.
-    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()>;
+    /// When the file cannot be written or the format cannot hold what the layout says.
+    fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>>;
+
+    /// True when blocks may be written in any order of trajectories and rows.
+    fn takes_any_order(&self) -> bool {
+        true
+    }
+
+    /// Reads a file into memory.
+    ///
+    /// # Errors
+    /// As for [`Format::open`], and when its content does not make an [`Ensemble`].
+    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
+        collect(path, &mut *self.open(path, options)?, options)
+    }
+
+    /// Writes an ensemble that is in memory.
+    ///
+    /// # Errors
+    /// As for [`Format::create`].
+    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
+        let sink = self.create(path, &Layout::of(ensemble))?;
+        copy(&mut MemorySource::new(ensemble.clone()), sink)
+    }
 }
 
 /// All known formats.
-pub fn formats() -> &'static [&'static dyn Format] {
-    &[&Npz, &Npy, &Csv]
+fn formats() -> &'static [&'static dyn Format] {
+    &[&Npz, &Npy, &Csv, &NetCdf, &Hdf5]
 }
 
 /// Reads trajectories from a file whose extension names its format.
 ///
 /// # Errors
-/// When the extension is not known, and as for [`Format::read`].
+/// When the extension is not known, and as for files of the format that the extension names.
 pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Ensemble> {
     let path = path.as_ref();
     format_of(path)?.read(path, options)
@@ -67,7 +94,7 @@ pub fn write_ensemble(path: impl AsRef<Path>, ensemble: &Ensemble) -> Result<()>
     format_of(path)?.write(path, ensemble)
 }
 
-fn format_of(path: &Path) -> Result<&'static dyn Format> {
+pub(super) fn format_of(path: &Path) -> Result<&'static dyn Format> {
     let extension = path
         .extension()
         .map(|e| e.to_string_lossy().to_ascii_lowercase())
@@ -130,12 +157,10 @@ impl Kind {
         match self {
             Self::Npy => "a NumPy array; rename it to end in .npy",
             Self::Zip => "a zip archive; rename it to end in .npz if NumPy wrote it",
-            Self::Hdf5 => {
-                "an HDF5 or NetCDF-4 file; load it in Python and save it with numpy.savez"
-            }
-            Self::NetCdf => "a classic NetCDF file; load it in Python and save it with numpy.savez",
+            Self::Hdf5 => "an HDF5 or NetCDF-4 file; rename it to end in .h5 or .nc",
+            Self::NetCdf => "a classic NetCDF file; rename it to end in .nc",
             Self::Gzip => "compressed with gzip; unpack it with gunzip first",
-            Self::Parquet => "a Parquet table; load it in Python and save it as .csv or .npz",
+            Self::Parquet => "a Parquet table; rename it to end in .parquet",
             Self::Utf16 => "text in UTF-16; save it as UTF-8",
             Self::Binary => "binary data of an unknown kind; export it again as .npz, .npy or .csv",
             Self::Text => "text; rename it to end in .csv or .tsv if it is a table",
@@ -144,8 +169,8 @@ impl Kind {
     }
 }
 
-/// Opens a file and refuses it unless its first bytes are of the `expected` kind.
-pub(super) fn open(path: &Path, expected: Kind) -> Result<File> {
+/// Opens a file and refuses it unless its first bytes are of an `expected` kind.
+pub(super) fn open(path: &Path, expected: &[Kind]) -> Result<File> {
     let report = |error| Error::io(path, error);
     let file = File::open(path).map_err(report)?;
     if !file.metadata().map_err(report)?.is_file() {
@@ -154,17 +179,25 @@ pub(super) fn open(path: &Path, expected: Kind) -> Result<File> {
             "is a folder or a device; give a regular file",
         ));
     }
-    let mut start = Vec::with_capacity(4096);
-    (&file).take(4096).read_to_end(&mut start).map_err(report)?;
-    let found = Kind::of(&start);
-    if found != expected {
+    let found = kind_of(path, &file)?;
+    if !expected.contains(&found) {
         return Err(Error::file(
             path,
             format!("is not what its name says, it is {}", found.advice()),
         ));
     }
-    std::io::Seek::rewind(&mut &file).map_err(report)?;
     Ok(file)
+}
+
+/// What the first bytes of a file say it is.
+pub(super) fn kind_of(path: &Path, mut file: &File) -> Result<Kind> {
+    let mut start = Vec::with_capacity(4096);
+    let looked = file
+        .take(4096)
+        .read_to_end(&mut start)
+        .and_then(|_| file.rewind());
+    looked.map_err(|error| Error::io(path, error))?;
+    Ok(Kind::of(&start))
 }
 
 /// Puts the name of the file in front of a complaint about its content.
@@ -172,10 +205,11 @@ pub(super) fn in_file<T>(path: &Path, result: Result<T>) -> Result<T> {
     result.map_err(|error| Error::file(path, error.to_string()))
 }
 
-/// The even times of a file that has none of its own.
-pub(super) fn times_from(path: &Path, dt: Option<f64>) -> Result<Times> {
+/// The sampling interval of a file without times of its own; `None` where it has them.
+pub(super) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<Option<f64>> {
     match dt {
-        Some(step) => Ok(Times::every(step)),
+        _ if has_times => Ok(None),
+        Some(step) => Ok(Some(step)),
         None => Err(Error::file(
             path,
             "has no times; give the sampling interval dt",

@@ -1,33 +1,45 @@
 //! Trajectories in memory and on disk.
 //!
 //! An [`Ensemble`] holds checked trajectories with shared storage; [`read_ensemble`] and
-//! [`write_ensemble`] move it to and from files, one [`Format`] per kind of file.
+//! [`write_ensemble`] move it to and from files, by the extension of the file.
 
 mod atomic;
+mod boxes;
 mod csv;
 mod ensemble;
 mod fingerprint;
 mod format;
+mod grid;
+mod grid_roles;
+mod grid_write;
+mod hdf5;
+mod hdf5_write;
+mod layout;
+mod netcdf;
+mod netcdf_header;
+mod netcdf_write;
 mod npy;
 mod npy_dtype;
 mod npy_header;
 mod npz;
 mod npz_write;
+mod rows;
 mod scan;
 mod shared;
 mod split;
 mod standardise;
 mod stream;
 mod support;
+mod table;
 mod trajectory;
 
 pub(crate) use atomic::AtomicFile;
-pub use ensemble::{BurnIn, Ensemble, Segment};
+pub use ensemble::{BurnIn, Ensemble, Segment, Units};
 pub(crate) use fingerprint::checksum;
-pub use format::{Format, ReadOptions, formats, read_ensemble, write_ensemble};
+pub use format::{ReadOptions, read_ensemble, write_ensemble};
 pub use npz::write_arrays;
 pub use shared::SharedRows;
 pub use standardise::Standardiser;
-pub(crate) use stream::NpyStream;
+pub(crate) use stream::RowStream;
 pub use support::Support;
 pub use trajectory::{Times, Trajectory, Values};

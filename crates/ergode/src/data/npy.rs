@@ -1,17 +1,21 @@
 //! NumPy arrays in files of their own.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ndarray::{ArcArray, ArrayD, Axis, Ix3, IxDyn, ShapeBuilder};
 
 use super::atomic::AtomicFile;
 use super::ensemble::Ensemble;
-use super::format::{Format, Kind, ReadOptions, in_file, open, times_from};
+use super::format::{Format, Kind, ReadOptions, in_file, open, step_of};
+use super::grid::{Grid, GridSource, Variable};
+use super::grid_write::{FileStore, GridSink, Region};
+use super::layout::Layout;
 use super::npy_dtype::{Dtype, Element};
 use super::npy_header::{Fault, NpyHeader, tuple, write_header};
-use super::trajectory::{Trajectory, Values};
+use super::rows::{MemorySource, Sink, Source};
+use super::trajectory::{Times, Trajectory, Values};
 use crate::error::{Error, Result};
 
 /// Bytes read or written at a time; a multiple of every element size.
@@ -26,59 +30,114 @@ const CHUNK: usize = 1 << 20;
 pub(super) struct Npy;
 
 impl Format for Npy {
-    fn name(&self) -> &'static str {
-        "NumPy array"
-    }
-
     fn extensions(&self) -> &'static [&'static str] {
         &["npy"]
     }
 
-    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
-        let file = open(path, Kind::Npy)?;
-        let values = read_file(&file)
+    fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+        let mut file = open(path, &[Kind::Npy])?;
+        let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
+        let header = NpyHeader::read(&mut file)
+            .and_then(|header| {
+                header.check_size(size.saturating_sub(header.offset))?;
+                header.refuse_text()?;
+                Ok(header)
+            })
+            .map_err(|fault| fault.at(path, ""))?;
+        if !header.fortran || header.shape.len() < 2 {
+            let grid = NpyGrid::new(file, header, size);
+            return Ok(Box::new(GridSource::new(path, grid, options)?));
+        }
+        // Rows of an array in Fortran order are spread over all of the file.
+        let values = NpyArray::read(&mut file, &header)
             .and_then(NpyArray::into_trajectories)
             .map_err(|fault| fault.at(path, ""))?;
-        let times = times_from(path, options.dt)?;
+        let step = step_of(path, false, options.dt)?.expect("there are no times");
         let trim = values.len() > 1;
         let trajectories = values
             .into_iter()
-            .map(|values| {
-                let trajectory = Trajectory::new(values, times.clone());
-                if trim {
-                    trimmed(trajectory)
-                } else {
-                    trajectory
-                }
-            })
+            .map(|values| with_shared_times(values, Times::every(step), trim))
             .collect();
-        in_file(path, Ensemble::new(trajectories))
+        let ensemble = in_file(path, Ensemble::new(trajectories))?;
+        Ok(Box::new(MemorySource::new(ensemble)))
     }
 
-    fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
-        let long = ensemble.trajectories().iter().any(|t| t.len() > 1);
-        if long && ensemble.sampling_interval().is_none() {
-            return Err(Error::file(
-                path,
-                "cannot hold the uneven or differing times of these trajectories; \
-                 write .npz or .csv instead",
-            ));
-        }
-        let mut atomic = AtomicFile::create(path)?;
-        let mut writer = BufWriter::new(atomic.file());
-        write_values(&mut writer, ensemble, ensemble.len() > 1)
-            .and_then(|()| writer.flush())
+    fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
+        let mut file = AtomicFile::create(path)?;
+        let dtype = Dtype::float(layout.single);
+        let shape = [layout.lengths.len(), layout.longest(), layout.dim];
+        let rank2 = usize::from(shape[0] == 1);
+        let offset = write_header(file.file(), dtype, &shape[rank2..])
             .map_err(|error| Error::io(path, error))?;
-        drop(writer);
-        atomic.commit()
+        let store = FileStore::new(file, Region { offset, dtype }, None);
+        Ok(Box::new(GridSink::new(path, store, layout)?))
     }
 }
 
-fn read_file(mut file: &File) -> std::result::Result<NpyArray, Fault> {
-    let size = file.metadata()?.len();
-    let header = NpyHeader::read(&mut file)?;
-    header.check_size(size.saturating_sub(header.offset))?;
-    NpyArray::read(&mut file, &header)
+/// An array in a file, in C order.
+struct NpyGrid {
+    file: File,
+    header: NpyHeader,
+    size: u64,
+    /// The array under the name that values have.
+    variable: [Variable; 1],
+}
+
+impl NpyGrid {
+    fn new(file: File, header: NpyHeader, size: u64) -> Self {
+        let variable = Variable {
+            name: "x".to_owned(),
+            axes: Vec::new(),
+            shape: header.shape.clone(),
+            content: header.dtype.content(),
+            notes: Vec::new(),
+        };
+        Self {
+            file,
+            header,
+            size,
+            variable: [variable],
+        }
+    }
+}
+
+impl Grid for NpyGrid {
+    fn variables(&self) -> &[Variable] {
+        &self.variable
+    }
+
+    fn numbers(
+        &mut self,
+        _: usize,
+        start: &[usize],
+        count: &[usize],
+    ) -> std::result::Result<Vec<f64>, Fault> {
+        // Boxes of rows of one trajectory are contiguous in C order.
+        let position = start
+            .iter()
+            .zip(&self.header.shape)
+            .fold(0, |at, (&from, &length)| at * length + from);
+        let offset = self.header.offset + (position * self.header.dtype.size()) as u64;
+        self.file.seek(SeekFrom::Start(offset))?;
+        let part = NpyHeader {
+            shape: count.to_vec(),
+            fortran: false,
+            ..self.header.clone()
+        };
+        Ok(NpyArray::read(&mut self.file, &part)?.into_f64())
+    }
+
+    fn texts(&mut self, _: usize) -> std::result::Result<Vec<String>, Fault> {
+        Ok(Vec::new())
+    }
+
+    fn chunk(&self, _: usize, _: usize) -> usize {
+        1
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// The elements of an array in C order.
@@ -121,11 +180,8 @@ impl NpyArray {
             Element::U4 => Elements::F64(numbers!(u32 as f64)),
             Element::U8 => Elements::F64(numbers!(u64 as f64)),
             Element::Text(_) => {
-                return Err(Fault::Content(format!(
-                    "the array holds text (dtype '{}'); save numbers, \
-                     for example with x.astype(float)",
-                    header.dtype.descr()
-                )));
+                header.refuse_text()?;
+                Elements::F64(Vec::new())
             }
         };
         Ok(Self {
@@ -206,10 +262,20 @@ fn read_elements<T: Copy, const SIZE: usize>(
     Ok(elements)
 }
 
+/// A trajectory whose padding is left out if `trim`.
+pub(super) fn with_shared_times(values: Values, times: Times, trim: bool) -> Trajectory {
+    let trajectory = Trajectory::new(values, times);
+    if trim {
+        trimmed(trajectory)
+    } else {
+        trajectory
+    }
+}
+
 /// The trajectory without the rows at its end in which every coordinate is NaN.
 ///
 /// One row is always kept.
-pub(super) fn trimmed(trajectory: Trajectory) -> Trajectory {
+fn trimmed(trajectory: Trajectory) -> Trajectory {
     let mut row = vec![0.0; trajectory.dim()];
     let mut end = trajectory.len();
     while end > 1 {
@@ -226,25 +292,13 @@ pub(super) fn trimmed(trajectory: Trajectory) -> Trajectory {
     }
 }
 
-/// The precision in which an ensemble is written: single only if all of it is.
-fn dtype_of(ensemble: &Ensemble) -> Dtype {
+/// Writes the values as an array of rank 3.
+pub(super) fn write_values(writer: &mut impl Write, ensemble: &Ensemble) -> io::Result<()> {
     let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
-    if ensemble.trajectories().iter().all(single) {
-        Dtype::F32
-    } else {
-        Dtype::F64
-    }
-}
-
-/// Writes the values as an array of rank 3 or, for a single trajectory, of rank 2.
-pub(super) fn write_values(
-    writer: &mut impl Write,
-    ensemble: &Ensemble,
-    rank3: bool,
-) -> io::Result<()> {
-    let (dtype, dim, longest) = (dtype_of(ensemble), ensemble.dim(), longest(ensemble));
+    let dtype = Dtype::float(ensemble.trajectories().iter().all(single));
+    let (dim, longest) = (ensemble.dim(), longest(ensemble));
     let shape = [ensemble.len(), longest, dim];
-    write_header(writer, dtype, if rank3 { &shape } else { &shape[1..] })?;
+    write_header(writer, dtype, &shape)?;
     let rows_per_block = (CHUNK / (8 * dim)).max(1);
     let mut block = vec![0.0; rows_per_block.min(longest) * dim];
     let mut bytes = Vec::with_capacity(block.len() * 8);
@@ -264,24 +318,27 @@ pub(super) fn write_values(
     Ok(())
 }
 
-/// Writes numbers in little-endian `dtype`, one of the two floating-point types.
+/// Writes numbers in `dtype`, one of the two floating-point types in either order of bytes.
 pub(super) fn write_numbers(
     writer: &mut impl Write,
     dtype: Dtype,
     numbers: &[f64],
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
+    /// Fills the places with numbers of this type, as bytes in this order.
+    macro_rules! fill {
+        ($to:ty, $order:ident) => {
+            for (place, &v) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+                *place = (v as $to).$order();
+            }
+        };
+    }
     bytes.resize(numbers.len() * dtype.size(), 0);
-    if dtype == Dtype::F32 {
-        let places = bytes.as_chunks_mut().0;
-        for (place, &v) in places.iter_mut().zip(numbers) {
-            *place = (v as f32).to_le_bytes();
-        }
-    } else {
-        let places = bytes.as_chunks_mut().0;
-        for (place, v) in places.iter_mut().zip(numbers) {
-            *place = v.to_le_bytes();
-        }
+    match (dtype.element == Element::F4, dtype.big_endian) {
+        (true, false) => fill!(f32, to_le_bytes),
+        (true, true) => fill!(f32, to_be_bytes),
+        (false, false) => fill!(f64, to_le_bytes),
+        (false, true) => fill!(f64, to_be_bytes),
     }
     writer.write_all(bytes)
 }

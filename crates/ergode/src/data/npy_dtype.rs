@@ -1,5 +1,6 @@
 //! The element types of NumPy arrays that can be read.
 
+use super::grid::Content;
 use super::npy_header::{Fault, fault};
 
 /// What the elements of an array are.
@@ -31,6 +32,21 @@ impl Dtype {
     pub(crate) const F32: Self = Self::little(Element::F4);
     /// Little-endian double precision.
     pub(crate) const F64: Self = Self::little(Element::F8);
+
+    /// Little-endian single or double precision.
+    pub(crate) fn float(single: bool) -> Self {
+        if single { Self::F32 } else { Self::F64 }
+    }
+
+    /// What the elements are, in the words of files of arrays.
+    pub(super) fn content(self) -> Content {
+        match self.element {
+            Element::F4 => Content::Single,
+            Element::F8 => Content::Double,
+            Element::Text(_) => Content::Text,
+            _ => Content::Integer,
+        }
+    }
 
     /// Little-endian elements.
     pub(crate) const fn little(element: Element) -> Self {

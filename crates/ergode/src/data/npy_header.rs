@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use super::npy_dtype::Dtype;
+use super::npy_dtype::{Dtype, Element};
 use crate::error::Error;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
@@ -117,6 +117,17 @@ impl NpyHeader {
                     tuple(&self.shape)
                 ))
             })
+    }
+
+    /// Refuses elements that are not numbers.
+    pub(crate) fn refuse_text(&self) -> Result<(), Fault> {
+        match self.dtype.element {
+            Element::Text(_) => fault(format!(
+                "the array holds text (dtype '{}'); save numbers, for example with x.astype(float)",
+                self.dtype.descr()
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Refuses data of `available` bytes unless they are exactly what the shape asks for.

@@ -10,11 +10,14 @@ use zip::{CompressionMethod, ZipArchive};
 
 use super::atomic::AtomicFile;
 use super::ensemble::Ensemble;
-use super::format::{Format, Kind, ReadOptions, check_dt, in_file, open, times_from};
-use super::npy::{NpyArray, trimmed};
+use super::format::{Format, Kind, ReadOptions, check_dt, in_file, open, step_of};
+use super::grid_write::GridSink;
+use super::layout::Layout;
+use super::npy::{NpyArray, with_shared_times};
 use super::npy_dtype::Element;
 use super::npy_header::{Fault, NpyHeader, tuple};
-use super::npz_write::{write_archive, write_named};
+use super::npz_write::{NpzStore, write_archive, write_named};
+use super::rows::{MemorySource, Sink, Source};
 use super::trajectory::{Times, Trajectory, Values};
 use crate::error::{Error, Result};
 
@@ -32,12 +35,17 @@ const DEFLATE_LIMIT: u64 = 1040;
 pub(super) struct Npz;
 
 impl Format for Npz {
-    fn name(&self) -> &'static str {
-        "NumPy archive"
-    }
-
     fn extensions(&self) -> &'static [&'static str] {
         &["npz"]
+    }
+
+    fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+        Ok(Box::new(MemorySource::new(self.read(path, options)?)))
+    }
+
+    fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
+        let store = NpzStore::create(path, layout)?;
+        Ok(Box::new(GridSink::new(path, store, layout)?))
     }
 
     fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
@@ -53,7 +61,8 @@ impl Format for Npz {
         let trajectories = match archive.times()? {
             Some(times) => times.assign(path, values)?,
             None => {
-                let times = times_from(path, dt.or(options.dt))?;
+                let step = step_of(path, false, dt.or(options.dt))?;
+                let times = Times::every(step.expect("there are no times"));
                 let trim = values.len() > 1;
                 values
                     .into_iter()
@@ -88,19 +97,15 @@ fn write_atomically(
     write: impl FnOnce(BufWriter<&mut File>) -> ZipResult<()>,
 ) -> Result<()> {
     let mut atomic = AtomicFile::create(path)?;
-    write(BufWriter::new(atomic.file())).map_err(|error| match error {
-        ZipError::Io(source) => Error::io(path, source),
-        other => Error::file(path, format!("cannot be written: {other}")),
-    })?;
+    write(BufWriter::new(atomic.file())).map_err(|error| unwritten(path, error))?;
     atomic.commit()
 }
 
-fn with_shared_times(values: Values, times: Times, trim: bool) -> Trajectory {
-    let trajectory = Trajectory::new(values, times);
-    if trim {
-        trimmed(trajectory)
-    } else {
-        trajectory
+/// The error for an archive that cannot be written.
+fn unwritten(path: &Path, error: ZipError) -> Error {
+    match error {
+        ZipError::Io(source) => Error::io(path, source),
+        other => Error::file(path, format!("cannot be written: {other}")),
     }
 }
 
@@ -162,7 +167,7 @@ struct Archive<'a> {
 
 impl<'a> Archive<'a> {
     fn open(path: &'a Path) -> Result<Self> {
-        let file = open(path, Kind::Zip)?;
+        let file = open(path, &[Kind::Zip])?;
         let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
         let zip = ZipArchive::new(BufReader::new(file)).map_err(|e| damaged(path, "", e))?;
         let mut arrays = Vec::new();

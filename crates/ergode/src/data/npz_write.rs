@@ -1,24 +1,30 @@
 //! The arrays that an ensemble becomes in a NumPy archive.
 
-use std::io::{Seek, Write};
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Seek, Write};
+use std::path::{Path, PathBuf};
 
 use ndarray::ArrayViewD;
 use zip::result::ZipResult;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
+use super::atomic::AtomicFile;
 use super::ensemble::Ensemble;
+use super::grid_write::{Array, Region, Store};
+use super::layout::Layout;
 use super::npy::{longest, size_of_values, write_numbers, write_values};
 use super::npy_dtype::{Dtype, Element};
 use super::npy_header::write_header;
 use super::trajectory::Trajectory;
+use crate::error::{Error, Result};
 
 /// Writes the arrays `x`, `t` and `names`, not compressed.
 pub(super) fn write_archive(writer: impl Write + Seek, ensemble: &Ensemble) -> ZipResult<()> {
     write_arrays(
         writer,
         size_of_values(ensemble),
-        |x| write_values(x, ensemble, true),
+        |x| write_values(x, ensemble),
         |t| write_times(t, ensemble),
         ensemble.names(),
     )
@@ -41,6 +47,73 @@ pub(super) fn write_arrays<W: Write + Seek>(
     zip.start_file("names.npy", options(0))?;
     write_names(&mut zip, names)?;
     zip.finish()?.flush()?;
+    Ok(())
+}
+
+/// The arrays of an archive in files of their own, until both are complete.
+pub(super) struct NpzStore {
+    path: PathBuf,
+    values: (AtomicFile, Region),
+    times: (AtomicFile, Region),
+    names: Vec<String>,
+    bytes: Vec<u8>,
+}
+
+impl NpzStore {
+    pub(super) fn create(path: &Path, layout: &Layout) -> Result<Self> {
+        let begin = |dtype, shape: &[usize]| {
+            let mut file = AtomicFile::create(path)?;
+            let offset =
+                write_header(file.file(), dtype, shape).map_err(|error| Error::io(path, error))?;
+            Ok((file, Region { offset, dtype }))
+        };
+        let shape = [layout.lengths.len(), layout.longest(), layout.dim];
+        let shared = usize::from(layout.shared_times);
+        Ok(Self {
+            path: path.to_owned(),
+            values: begin(Dtype::float(layout.single), &shape)?,
+            times: begin(Dtype::F64, &shape[shared..2])?,
+            names: layout.names.clone(),
+            bytes: Vec::new(),
+        })
+    }
+}
+
+impl Store for NpzStore {
+    fn holds_times(&self) -> bool {
+        true
+    }
+
+    fn put(&mut self, array: Array, position: u64, numbers: &[f64]) -> io::Result<()> {
+        let (file, region) = match array {
+            Array::Values => &mut self.values,
+            Array::Times => &mut self.times,
+        };
+        region.put(file.file(), position, numbers, &mut self.bytes)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let mut archive = AtomicFile::create(&self.path)?;
+        let (values, times) = (self.values.0.file(), self.times.0.file());
+        let copied = values.metadata().and_then(|metadata| {
+            let writer = BufWriter::with_capacity(1 << 20, archive.file());
+            write_arrays(
+                writer,
+                metadata.len(),
+                |x| copy_all(values, x),
+                |t| copy_all(times, t),
+                &self.names,
+            )
+            .map_err(io::Error::from)
+        });
+        copied.map_err(|error| Error::io(&self.path, error))?;
+        archive.commit()
+    }
+}
+
+fn copy_all(file: &mut File, writer: &mut impl Write) -> io::Result<()> {
+    file.rewind()?;
+    io::copy(&mut BufReader::with_capacity(1 << 20, file), writer)?;
     Ok(())
 }
 
@@ -69,21 +142,6 @@ pub(super) fn write_named(
     Ok(())
 }
 
-/// True when a reader can give every trajectory its times from one shared array.
-///
-/// Times must agree over the common rows, and no trajectory may end in a row of NaN, which would
-/// be taken for padding.
-fn times_are_shared(ensemble: &Ensemble, longest: &Trajectory) -> bool {
-    let trajectories = ensemble.trajectories();
-    let ends_in_gap = |t: &Trajectory| t.is_gap(t.len() - 1);
-    trajectories.len() == 1
-        || trajectories.iter().all(|t| {
-            let same =
-                t.times() == longest.times() || (0..t.len()).all(|i| t.time(i) == longest.time(i));
-            same && !ends_in_gap(t)
-        })
-}
-
 fn write_times(writer: &mut impl Write, ensemble: &Ensemble) -> std::io::Result<()> {
     let rows = longest(ensemble);
     let longest = ensemble
@@ -102,7 +160,7 @@ fn write_times(writer: &mut impl Write, ensemble: &Ensemble) -> std::io::Result<
         }
         write_numbers(writer, Dtype::F64, &times, &mut bytes)
     };
-    if times_are_shared(ensemble, longest) {
+    if Layout::of(ensemble).shared_times {
         write_header(writer, Dtype::F64, &[rows])?;
         write(writer, longest)
     } else {

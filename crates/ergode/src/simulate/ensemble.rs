@@ -11,7 +11,7 @@ use super::lanes::AlignedBuffer;
 use super::random::{LaneStreams, Purpose, Stream};
 use super::sde::{GROUP, Scheme, Sde};
 use crate::control::Control;
-use crate::data::{Ensemble, NpyStream};
+use crate::data::{Ensemble, RowStream};
 use crate::error::{Error, Result, require_positive};
 
 /// What to simulate.
@@ -147,7 +147,7 @@ pub fn simulate_to_file(
     let shape = (config.trajectories, run.samples, sde.dim());
     let row_bytes = config.trajectories * sde.dim() * size_of::<f64>();
     let chunk = (memory / row_bytes).clamp(1, run.samples);
-    let mut stream = NpyStream::create(path, shape)?;
+    let mut stream = RowStream::create(path, shape, config.save_every, names)?;
     let mut buffer = Array3::zeros((config.trajectories, chunk, sde.dim()));
     let mut start = 0;
     while start < run.samples {
@@ -157,7 +157,7 @@ pub fn simulate_to_file(
         stream.write_rows(start, part.view())?;
         start += length;
     }
-    stream.finish(config.save_every, names)?;
+    stream.finish()?;
     Ok(run.failures())
 }
 

@@ -1,0 +1,188 @@
+//! Writing arrays (trajectory, time, dimension) whose places in the file are known beforehand.
+
+use std::fs::File;
+use std::io::{self, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::atomic::AtomicFile;
+use super::layout::Layout;
+use super::npy::write_numbers;
+use super::npy_dtype::Dtype;
+use super::rows::{BLOCK, Block, Sink};
+use crate::error::{Error, Result};
+
+/// The two arrays of an output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Array {
+    Values,
+    Times,
+}
+
+/// Something that takes numbers at any place of its arrays.
+pub(super) trait Store {
+    /// False for formats without times.
+    fn holds_times(&self) -> bool;
+
+    /// Writes consecutive numbers of an array, in C order, from number `position` on.
+    fn put(&mut self, array: Array, position: u64, numbers: &[f64]) -> io::Result<()>;
+
+    /// Completes the output.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Where an array lies in a file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Region {
+    /// The first byte.
+    pub(super) offset: u64,
+    pub(super) dtype: Dtype,
+}
+
+impl Region {
+    /// Writes numbers from number `position` of the region on.
+    pub(super) fn put(
+        self,
+        file: &mut File,
+        position: u64,
+        numbers: &[f64],
+        bytes: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        let at = self.offset + position * self.dtype.size() as u64;
+        file.seek(SeekFrom::Start(at))?;
+        write_numbers(file, self.dtype, numbers, bytes)
+    }
+}
+
+/// A file with its arrays at fixed places.
+pub(super) struct FileStore {
+    file: AtomicFile,
+    values: Region,
+    times: Option<Region>,
+    bytes: Vec<u8>,
+}
+
+impl FileStore {
+    pub(super) fn new(file: AtomicFile, values: Region, times: Option<Region>) -> Self {
+        Self {
+            file,
+            values,
+            times,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl Store for FileStore {
+    fn holds_times(&self) -> bool {
+        self.times.is_some()
+    }
+
+    fn put(&mut self, array: Array, position: u64, numbers: &[f64]) -> io::Result<()> {
+        let region = match (array, self.times) {
+            (Array::Values, _) => self.values,
+            (Array::Times, Some(times)) => times,
+            (Array::Times, None) => return Ok(()),
+        };
+        region.put(self.file.file(), position, numbers, &mut self.bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.file.commit()
+    }
+}
+
+/// Puts blocks in their places and NaN where trajectories are shorter than the longest.
+pub(super) struct GridSink<S> {
+    path: PathBuf,
+    store: S,
+    layout: Layout,
+    longest: usize,
+    /// The trajectory whose times are those of all, where they are shared.
+    clock: Option<usize>,
+}
+
+impl<S: Store> GridSink<S> {
+    /// # Errors
+    /// When the format has no place for times and these are not even.
+    pub(super) fn new(path: &Path, store: S, layout: &Layout) -> Result<Self> {
+        if !store.holds_times() && layout.interval().is_none() {
+            return Err(uneven(path));
+        }
+        let longest = layout.longest();
+        let clock = layout.lengths.iter().position(|&n| n == longest);
+        Ok(Self {
+            path: path.to_owned(),
+            store,
+            layout: layout.clone(),
+            longest,
+            clock: clock.filter(|_| layout.shared_times),
+        })
+    }
+
+    fn put(&mut self, array: Array, position: usize, numbers: &[f64]) -> Result<()> {
+        self.store
+            .put(array, position as u64, numbers)
+            .map_err(|error| Error::io(&self.path, error))
+    }
+
+    /// Refuses times that leave the line from the first to the last.
+    fn check_even(&self, block: &Block) -> Result<()> {
+        let k = block.trajectory;
+        let (rows, (first, last)) = (self.layout.lengths[k], self.layout.ends[k]);
+        let step = (last - first) / rows.max(2).saturating_sub(1) as f64;
+        let tolerance = 1e-6 * step + 4.0 * f64::EPSILON * first.abs().max(last.abs());
+        let on_line = |(i, t): (usize, &f64)| {
+            (t - (first + (block.start + i) as f64 * step)).abs() <= tolerance
+        };
+        if block.times.iter().enumerate().all(on_line) {
+            Ok(())
+        } else {
+            Err(uneven(&self.path))
+        }
+    }
+
+    fn pad(&mut self) -> Result<()> {
+        let (longest, dim) = (self.longest, self.layout.dim);
+        let rows_per_block = (BLOCK / dim).max(1).min(longest);
+        let nan = vec![f64::NAN; rows_per_block * dim];
+        for (k, rows) in self.layout.lengths.clone().into_iter().enumerate() {
+            for start in (rows..longest).step_by(rows_per_block) {
+                let count = rows_per_block.min(longest - start);
+                let row = k * longest + start;
+                self.put(Array::Values, row * dim, &nan[..count * dim])?;
+                if self.clock.is_none() {
+                    self.put(Array::Times, row, &nan[..count])?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn uneven(path: &Path) -> Error {
+    Error::file(
+        path,
+        "cannot hold the uneven or differing times of these trajectories; \
+         write .npz or .csv instead",
+    )
+}
+
+impl<S: Store> Sink for GridSink<S> {
+    fn write(&mut self, block: &Block) -> Result<()> {
+        let row = block.trajectory * self.longest + block.start;
+        if !self.store.holds_times() {
+            self.check_even(block)?;
+        }
+        self.put(Array::Values, row * self.layout.dim, &block.values)?;
+        match self.clock {
+            None => self.put(Array::Times, row, &block.times),
+            Some(k) if k == block.trajectory => self.put(Array::Times, block.start, &block.times),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.pad()?;
+        Box::new(self.store).finish()
+    }
+}

@@ -1,0 +1,88 @@
+//! What a writer needs to know before the first row.
+
+use super::ensemble::{Ensemble, Units};
+use super::trajectory::{Trajectory, Values};
+
+/// Shape, times, names and units of what will be written.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    /// Rows of every trajectory.
+    pub(super) lengths: Vec<usize>,
+    /// The first and the last time of every trajectory.
+    pub(super) ends: Vec<(f64, f64)>,
+    pub(super) dim: usize,
+    pub(super) names: Vec<String>,
+    pub(super) units: Option<Units>,
+    /// All values are of single precision.
+    pub(super) single: bool,
+    /// A reader can give every trajectory its times from one shared array.
+    ///
+    /// Times must agree over the common rows, and no trajectory may end in a row of NaN, which
+    /// would be taken for padding.
+    pub(super) shared_times: bool,
+}
+
+impl Layout {
+    /// The layout of an ensemble in memory.
+    pub(super) fn of(ensemble: &Ensemble) -> Self {
+        let trajectories = ensemble.trajectories();
+        let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
+        let longest = trajectories
+            .iter()
+            .max_by_key(|t| t.len())
+            .expect("an ensemble is not empty");
+        let shared = |t: &Trajectory| {
+            let same =
+                t.times() == longest.times() || (0..t.len()).all(|i| t.time(i) == longest.time(i));
+            same && !t.is_gap(t.len() - 1)
+        };
+        Self {
+            lengths: trajectories.iter().map(Trajectory::len).collect(),
+            ends: trajectories
+                .iter()
+                .map(|t| (t.time(0), t.time(t.len() - 1)))
+                .collect(),
+            dim: ensemble.dim(),
+            names: ensemble.names().to_vec(),
+            units: ensemble.units().cloned(),
+            single: trajectories.iter().all(single),
+            shared_times: trajectories.len() == 1 || trajectories.iter().all(shared),
+        }
+    }
+
+    /// Rows of the longest trajectory.
+    pub(super) fn longest(&self) -> usize {
+        self.lengths.iter().copied().max().unwrap_or(0)
+    }
+
+    /// The unit of a coordinate, empty where it is not known.
+    pub(super) fn unit(&self, coordinate: usize) -> &str {
+        let units = self.units.as_ref();
+        units
+            .and_then(|units| units.coordinates.get(coordinate))
+            .map_or("", String::as_str)
+    }
+
+    /// The unit of time, empty where it is not known.
+    pub(super) fn time_unit(&self) -> &str {
+        self.units.as_ref().map_or("", |units| &units.time)
+    }
+
+    /// The sampling interval, if it is the same everywhere (to `1e-9`) as far as the first and the
+    /// last times tell; 1 where every trajectory has a single row.
+    pub(super) fn interval(&self) -> Option<f64> {
+        let mut common: Option<f64> = None;
+        for (&rows, &(first, last)) in self.lengths.iter().zip(&self.ends) {
+            if rows < 2 {
+                continue;
+            }
+            let step = (last - first) / (rows - 1) as f64;
+            match common {
+                None => common = Some(step),
+                Some(common) if (step - common).abs() > 1e-9 * common => return None,
+                Some(_) => {}
+            }
+        }
+        Some(common.unwrap_or(1.0))
+    }
+}
