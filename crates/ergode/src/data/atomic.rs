@@ -30,20 +30,14 @@ impl AtomicFile {
 
     /// Creates the temporary file `.NAME.PID.COUNTER.tmp` in the folder of `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
-        let name = match path.file_name() {
-            Some(name) if !path.is_dir() => name.to_string_lossy(),
-            _ => {
-                return Err(Error::file(
-                    path,
-                    "is a folder, not a file; give the name of a file inside it",
-                ));
-            }
-        };
+        if path.file_name().is_none() || path.is_dir() {
+            return Err(Error::file(
+                path,
+                "is a folder, not a file; give the name of a file inside it",
+            ));
+        }
         loop {
-            let counter = COUNTER.fetch_add(1, Ordering::Relaxed);
-            let temporary =
-                path.with_file_name(format!(".{name}.{}.{counter}.tmp", std::process::id()));
+            let temporary = beside(path);
             match OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -105,6 +99,80 @@ impl Drop for AtomicFile {
             let _ = fs::remove_file(&self.temporary);
         }
     }
+}
+
+/// A folder written under a temporary name beside its target and renamed by
+/// [`AtomicFolder::commit`].
+#[derive(Debug)]
+pub(super) struct AtomicFolder {
+    target: PathBuf,
+    temporary: PathBuf,
+}
+
+impl AtomicFolder {
+    /// Creates the temporary folder.
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        if path.is_file() {
+            return Err(Error::file(
+                path,
+                "is a file, but a folder is to be written; remove it or choose another name",
+            ));
+        }
+        let temporary = beside(path);
+        fs::create_dir(&temporary).map_err(|error| Error::io(path, error))?;
+        Ok(Self {
+            target: path.to_owned(),
+            temporary,
+        })
+    }
+
+    /// The folder to write into.
+    pub(super) fn path(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// The name that the folder will have.
+    pub(super) fn target(&self) -> &Path {
+        &self.target
+    }
+
+    /// Gives the folder its final name, in place of one that is there.
+    pub(super) fn commit(mut self) -> Result<()> {
+        let report = |error| Error::io(&self.target, error);
+        let old = self.target.exists().then(|| beside(&self.target));
+        if let Some(old) = &old {
+            fs::rename(&self.target, old).map_err(report)?;
+        }
+        if let Err(error) = fs::rename(&self.temporary, &self.target) {
+            if let Some(old) = &old {
+                // The one that was there comes back, as far as that is possible.
+                let _ = fs::rename(old, &self.target);
+            }
+            return Err(report(error));
+        }
+        self.temporary.clear();
+        match old {
+            Some(old) => fs::remove_dir_all(old).map_err(report),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for AtomicFolder {
+    fn drop(&mut self) {
+        if !self.temporary.as_os_str().is_empty() {
+            // Nothing useful can be done about a temporary folder that will not go away.
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+    }
+}
+
+/// A name beside `path` that no other call returns: `.NAME.PID.COUNTER.tmp`.
+fn beside(path: &Path) -> PathBuf {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let counter = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.{counter}.tmp", std::process::id()))
 }
 
 #[cfg(test)]

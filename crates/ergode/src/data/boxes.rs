@@ -34,6 +34,45 @@ pub(super) fn for_each_run<E>(
     }
 }
 
+/// An array and the place of a box in it.
+pub(super) struct Place<'a> {
+    pub(super) shape: &'a [usize],
+    pub(super) start: &'a [usize],
+}
+
+impl Place<'_> {
+    /// The position of the element that is at `index` of the box.
+    fn position(&self, index: &[usize]) -> usize {
+        (0..self.shape.len()).fold(0, |at, axis| {
+            let inside = index.get(axis).copied().unwrap_or(0);
+            at * self.shape[axis] + self.start[axis] + inside
+        })
+    }
+}
+
+/// Copies a box of an array to a box of the same size of another; calls `copy` with the positions
+/// in both and the length of every run along the last axis.
+pub(super) fn for_each_pair(
+    from: &Place<'_>,
+    to: &Place<'_>,
+    count: &[usize],
+    mut copy: impl FnMut(usize, usize, usize),
+) {
+    if count.contains(&0) {
+        return;
+    }
+    let (&length, outer) = count.split_last().unwrap_or((&1, &[]));
+    let mut index = vec![0; outer.len()];
+    loop {
+        copy(from.position(&index), to.position(&index), length);
+        let Some(axis) = (0..outer.len()).rev().find(|&a| index[a] + 1 < outer[a]) else {
+            return;
+        };
+        index[axis] += 1;
+        index[axis + 1..].fill(0);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,6 +13,7 @@ use super::npy::Npy;
 use super::npz::Npz;
 use super::rows::{MemorySource, Sink, Source, collect, copy};
 use super::trajectory::Times;
+use super::zarr::Zarr;
 use crate::error::{Error, Result};
 
 /// What a file does not say about itself.
@@ -71,7 +72,7 @@ pub(super) trait Format: Sync {
 
 /// All known formats.
 fn formats() -> &'static [&'static dyn Format] {
-    &[&Npz, &Npy, &Csv, &NetCdf, &Hdf5]
+    &[&Npz, &Npy, &Csv, &NetCdf, &Hdf5, &Zarr]
 }
 
 /// Reads trajectories from a file whose extension names its format.

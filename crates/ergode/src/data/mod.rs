@@ -4,7 +4,9 @@
 //! [`write_ensemble`] move it to and from files, by the extension of the file.
 
 mod atomic;
+mod blosc;
 mod boxes;
+mod codec;
 mod csv;
 mod ensemble;
 mod fingerprint;
@@ -32,6 +34,7 @@ mod stream;
 mod support;
 mod table;
 mod trajectory;
+mod zarr;
 
 pub(crate) use atomic::AtomicFile;
 pub use ensemble::{BurnIn, Ensemble, Segment, Units};

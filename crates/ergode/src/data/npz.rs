@@ -326,7 +326,7 @@ impl<'a> Archive<'a> {
             let mut names = Vec::with_capacity(dim);
             for _ in 0..dim {
                 reader.read_exact(&mut bytes)?;
-                names.push(decode(&bytes, header.dtype.big_endian)?);
+                names.push(decode_text(&bytes, header.dtype.big_endian)?);
             }
             end_of_entry(reader)?;
             Ok(names)
@@ -345,7 +345,8 @@ fn end_of_entry(reader: &mut dyn Read) -> std::result::Result<(), Fault> {
     }
 }
 
-fn decode(bytes: &[u8], big_endian: bool) -> std::result::Result<String, Fault> {
+/// A text of characters of four bytes each.
+pub(super) fn decode_text(bytes: &[u8], big_endian: bool) -> std::result::Result<String, Fault> {
     let code = |b: &[u8; 4]| {
         if big_endian {
             u32::from_be_bytes(*b)

@@ -5,7 +5,7 @@ use ergode::{Ensemble, Units, write_ensemble};
 use super::{Folder, assert_same, even, numbers, plain, samples};
 
 /// The formats that hold everything an ensemble has.
-pub(crate) const FULL: [&str; 2] = ["a.nc", "a.h5"];
+pub(crate) const FULL: [&str; 3] = ["a.nc", "a.h5", "a.zarr"];
 
 #[test]
 fn round_trips_keep_values_times_names_and_precision() {
