@@ -74,6 +74,10 @@ impl Format for Csv {
         in_file(path, check_names(&layout.names))?;
         TableSink::create(path, layout)
     }
+
+    fn takes_any_order(&self) -> bool {
+        false
+    }
 }
 
 /// The lines of a file that hold something.

@@ -11,6 +11,7 @@ use super::layout::Layout;
 use super::netcdf::NetCdf;
 use super::npy::Npy;
 use super::npz::Npz;
+use super::parquet::Parquet;
 use super::rows::{MemorySource, Sink, Source, collect, copy};
 use super::trajectory::Times;
 use super::zarr::Zarr;
@@ -72,7 +73,7 @@ pub(super) trait Format: Sync {
 
 /// All known formats.
 fn formats() -> &'static [&'static dyn Format] {
-    &[&Npz, &Npy, &Csv, &NetCdf, &Hdf5, &Zarr]
+    &[&Npz, &Npy, &Csv, &Parquet, &NetCdf, &Hdf5, &Zarr]
 }
 
 /// Reads trajectories from a file whose extension names its format.

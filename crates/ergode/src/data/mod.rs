@@ -25,6 +25,7 @@ mod npy_dtype;
 mod npy_header;
 mod npz;
 mod npz_write;
+mod parquet;
 mod rows;
 mod scan;
 mod shared;

@@ -1,11 +1,11 @@
-//! Files of named arrays: NetCDF, HDF5 and Zarr.
+//! Formats that hold everything an ensemble has: NetCDF, HDF5, Zarr and Parquet.
 
 use ergode::{Ensemble, Units, write_ensemble};
 
 use super::{Folder, assert_same, even, numbers, plain, samples};
 
 /// The formats that hold everything an ensemble has.
-pub(crate) const FULL: [&str; 3] = ["a.nc", "a.h5", "a.zarr"];
+pub(crate) const FULL: [&str; 4] = ["a.nc", "a.h5", "a.zarr", "a.parquet"];
 
 #[test]
 fn round_trips_keep_values_times_names_and_precision() {
