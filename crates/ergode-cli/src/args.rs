@@ -87,7 +87,7 @@ impl Reading {
         ergode check record.csv --dt 0.01 --html check.html\n  \
         ergode check record.npz --json")]
 pub(crate) struct Check {
-    /// File to read; `ergode convert --help` lists the formats.
+    /// File, folder of files or quoted pattern to read; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -106,7 +106,7 @@ pub(crate) struct Check {
         ergode fit record.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
         ergode fit record.npz -o run --set held_out=0.5 --set score.kind=denoising")]
 pub(crate) struct Fit {
-    /// File to read; `ergode convert --help` lists the formats.
+    /// File, folder of files or quoted pattern to read; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
     /// Folder of the run.
     #[arg(short, long, value_name = "RUN")]
@@ -156,7 +156,7 @@ pub(crate) enum RecipeName {
 pub(crate) struct Simulate {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// File to write: .npz, .npy or .csv.
+    /// File to write, such as .npz or .csv; `ergode convert --help` lists the formats.
     #[arg(short, long)]
     pub(crate) output: PathBuf,
     /// Length of each trajectory.
@@ -184,7 +184,7 @@ pub(crate) struct Simulate {
 pub(crate) struct Eval {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// States, one row each: .npz, .npy or .csv.
+    /// States, one row each, in any format.
     #[arg(long, value_name = "FILE")]
     pub(crate) points: PathBuf,
     /// File to write, .npz: x, score, drift, mobility, diffusion, div_mobility.
@@ -303,7 +303,7 @@ pub(crate) enum ScaleName {
 pub(crate) struct Generate {
     /// Name of the system.
     pub(crate) system: String,
-    /// File to write: .npz, .npy or .csv.
+    /// File to write, such as .npz or .csv; `ergode convert --help` lists the formats.
     #[arg(short, long)]
     pub(crate) output: PathBuf,
     /// Length of each trajectory.
@@ -345,17 +345,37 @@ pub(crate) enum SchemeName {
     Exact,
 }
 
-/// Convert between file formats, by extension: .npz, .npy, .csv, .tsv.
+/// Convert between file formats, by extension.
 ///
-/// Arrays are (trajectory, time, dimension); a row with NaN is a gap.
+/// Arrays are (trajectory, time, dimension); a row with NaN is a gap. Any size: rows are read some at a
+/// time (.npz alone is held in memory). IN may be a folder of files, or a quoted pattern with * and ?:
+/// together they are one ensemble, in the order of their names. Every command reads its data so.
+///
+/// Formats:
+///   .npz .npy         NumPy: x, and in .npz also t and names
+///   .csv .tsv         tables with a header: columns t, trajectory (or id, run), one per coordinate
+///   .parquet          the same table in columns
+///   .zarr             Zarr 2 and 3: x (trajectory, time, dim) with time; written as version 2
+///   .h5 .hdf5         HDF5: x with t and names
+///   .nc               NetCDF, classic and 4: x, or one variable per coordinate; written as classic
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    verbatim_doc_comment,
+    after_help = "Examples:\n  \
         ergode convert record.csv record.npz\n  \
-        ergode convert samples.npy samples.npz --dt 0.01")]
+        ergode convert samples.npy samples.csv --dt 0.01\n  \
+        ergode convert table.csv table.parquet --id particle\n  \
+        ergode convert table.tsv store.zarr\n  \
+        ergode convert store.zarr file.h5 --array velocity\n  \
+        ergode convert file.h5 file.nc\n  \
+        ergode convert 'runs/run-*.nc' all.npz"
+)]
 pub(crate) struct Convert {
-    /// File to read.
+    /// File, folder of files or quoted pattern to read.
+    #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// File to write.
+    #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) reading: Reading,

@@ -1,32 +1,34 @@
 //! `ergode convert`.
 
-use ergode::{read_ensemble, write_ensemble};
+use ergode::convert_ensemble;
 use serde_json::json;
 
 use crate::args::Convert;
 use crate::output::{Failed, grouped, report, shown};
+use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
     let options = arguments.reading.options();
-    let ensemble = read_ensemble(&arguments.input, &options)?;
-    for warning in ensemble.warnings() {
+    let made = watched("converting", |control| {
+        convert_ensemble(&arguments.input, &arguments.output, &options, control)
+    })?;
+    for warning in &made.warnings {
         eprintln!("warning: {warning}");
     }
-    write_ensemble(&arguments.output, &ensemble)?;
     let result = json!({
         "file": shown(&arguments.output),
-        "trajectories": ensemble.len(),
-        "samples": ensemble.samples(),
-        "dimensions": ensemble.dim(),
-        "names": ensemble.names(),
-        "sampling_interval": ensemble.sampling_interval(),
+        "trajectories": made.trajectories,
+        "samples": made.samples,
+        "dimensions": made.names.len(),
+        "names": made.names,
+        "sampling_interval": made.sampling_interval,
     });
     let sentence = format!(
         "{}: {} samples of {} in {} trajectories",
         shown(&arguments.output),
-        grouped(ensemble.samples()),
-        ensemble.names().join(", "),
-        ensemble.len(),
+        grouped(made.samples),
+        made.names.join(", "),
+        made.trajectories,
     );
     report(json, &result, &sentence);
     Ok(())

@@ -1,7 +1,9 @@
 //! Ensembles in memory and in files.
 
 mod arrays;
+mod bad;
 mod csv;
+mod files;
 mod hostile;
 mod memory;
 mod npy;

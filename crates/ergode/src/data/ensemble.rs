@@ -325,29 +325,12 @@ impl Ensemble {
 
     /// What may be wrong with the data although they can be used, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.dim() > self.samples {
-            warnings.push(format!(
-                "there are more coordinates ({}) than samples ({}); \
-                 is the array transposed? rows are times, columns are coordinates",
-                self.dim(),
-                self.samples
-            ));
-        }
-        for j in self.constant_coordinates() {
-            warnings.push(format!(
-                "coordinate '{}' is constant; leave it out",
-                self.names[j]
-            ));
-        }
-        if self.partial_gaps > 0 {
-            warnings.push(format!(
-                "{} rows have a NaN in some coordinates but not in others; \
-                 these rows are left out as a whole",
-                self.partial_gaps
-            ));
-        }
-        warnings
+        let facts = Facts {
+            samples: self.samples,
+            partial_gaps: self.partial_gaps,
+            constant: self.constant_coordinates(),
+        };
+        facts.warnings(&self.names)
     }
 
     /// The same coordinates with other trajectories.
@@ -386,6 +369,45 @@ impl Ensemble {
     }
 }
 
+/// What a look at all values finds.
+pub(super) struct Facts {
+    /// Complete rows.
+    pub(super) samples: usize,
+    /// Rows with a NaN in some coordinates but not in others.
+    pub(super) partial_gaps: usize,
+    /// The coordinates that have one and the same value in every sample.
+    pub(super) constant: Vec<usize>,
+}
+
+impl Facts {
+    /// What may be wrong with the data although they can be used, one sentence each.
+    pub(super) fn warnings(&self, names: &[String]) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if names.len() > self.samples {
+            warnings.push(format!(
+                "there are more coordinates ({}) than samples ({}); \
+                 is the array transposed? rows are times, columns are coordinates",
+                names.len(),
+                self.samples
+            ));
+        }
+        for &j in &self.constant {
+            warnings.push(format!(
+                "coordinate '{}' is constant; leave it out",
+                names[j]
+            ));
+        }
+        if self.partial_gaps > 0 {
+            warnings.push(format!(
+                "{} rows have a NaN in some coordinates but not in others; \
+                 these rows are left out as a whole",
+                self.partial_gaps
+            ));
+        }
+        warnings
+    }
+}
+
 fn rows_to_drop(trajectory: &Trajectory, burn_in: BurnIn) -> usize {
     // Absorbs the rounding of decimal fractions: 0.29 * 100 is a little below 29.
     const ROUNDING: f64 = 1e-9;
@@ -402,7 +424,8 @@ fn rows_to_drop(trajectory: &Trajectory, burn_in: BurnIn) -> usize {
     }
 }
 
-fn default_names(dim: usize) -> Vec<String> {
+/// The names of coordinates that have none.
+pub(super) fn default_names(dim: usize) -> Vec<String> {
     if dim <= 3 {
         ["x", "y", "z"][..dim].iter().map(|&n| n.into()).collect()
     } else {

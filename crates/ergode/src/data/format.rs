@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::csv::Csv;
 use super::ensemble::Ensemble;
+use super::files::{files_of, format_for, read_all};
 use super::hdf5::Hdf5;
 use super::layout::Layout;
 use super::netcdf::NetCdf;
@@ -78,11 +79,20 @@ fn formats() -> &'static [&'static dyn Format] {
 
 /// Reads trajectories from a file whose extension names its format.
 ///
+/// The path of a folder stands for the files in it, and one with `*` (any characters) or `?` (one
+/// character) in its names for the files that it matches: together they are one ensemble, each
+/// file one or more trajectories, in the order of their names. A Zarr folder is one file.
+///
 /// # Errors
-/// When the extension is not known, and as for files of the format that the extension names.
+/// When the extension is not known, a file cannot be read, is of another kind or is damaged, files
+/// differ in their coordinates, or the content does not make an [`Ensemble`].
 pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Ensemble> {
     let path = path.as_ref();
-    format_of(path)?.read(path, options)
+    let files = files_of(path)?;
+    match &files[..] {
+        [file] => format_for(file)?.read(file, options),
+        _ => in_file(path, read_all(&files, options)),
+    }
 }
 
 /// Writes trajectories to a file whose extension names its format.
@@ -219,6 +229,14 @@ pub(super) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<O
     }
 }
 
+/// The error for times that are not `dt` apart.
+pub(super) fn contradiction(trajectory: usize, dt: f64, problem: &str) -> Error {
+    Error::input(format!(
+        "trajectory {trajectory} (counted from 0): dt = {dt:?} was given but {problem}; \
+         leave dt out or correct it"
+    ))
+}
+
 /// Refuses a `dt` that contradicts the times of a file.
 ///
 /// The times may be rounded, so agreement is asked for to one part in a million.
@@ -231,13 +249,7 @@ pub(super) fn check_dt(path: &Path, ensemble: &Ensemble, dt: Option<f64>) -> Res
             Times::Even { step, .. } if (step - dt).abs() <= 1e-6 * step => continue,
             Times::Even { step, .. } => format!("the times in the file are {step:?} apart"),
         };
-        return Err(Error::file(
-            path,
-            format!(
-                "trajectory {k} (counted from 0): dt = {dt:?} was given but {problem}; \
-                 leave dt out or correct it"
-            ),
-        ));
+        return in_file(path, Err(contradiction(k, dt, &problem)));
     }
     Ok(())
 }

@@ -125,22 +125,6 @@ impl<S: Store> GridSink<S> {
             .map_err(|error| Error::io(&self.path, error))
     }
 
-    /// Refuses times that leave the line from the first to the last.
-    fn check_even(&self, block: &Block) -> Result<()> {
-        let k = block.trajectory;
-        let (rows, (first, last)) = (self.layout.lengths[k], self.layout.ends[k]);
-        let step = (last - first) / rows.max(2).saturating_sub(1) as f64;
-        let tolerance = 1e-6 * step + 4.0 * f64::EPSILON * first.abs().max(last.abs());
-        let on_line = |(i, t): (usize, &f64)| {
-            (t - (first + (block.start + i) as f64 * step)).abs() <= tolerance
-        };
-        if block.times.iter().enumerate().all(on_line) {
-            Ok(())
-        } else {
-            Err(uneven(&self.path))
-        }
-    }
-
     fn pad(&mut self) -> Result<()> {
         let (longest, dim) = (self.longest, self.layout.dim);
         let rows_per_block = (BLOCK / dim).max(1).min(longest);
@@ -170,8 +154,8 @@ fn uneven(path: &Path) -> Error {
 impl<S: Store> Sink for GridSink<S> {
     fn write(&mut self, block: &Block) -> Result<()> {
         let row = block.trajectory * self.longest + block.start;
-        if !self.store.holds_times() {
-            self.check_even(block)?;
+        if !self.store.holds_times() && !self.layout.is_even(block) {
+            return Err(uneven(&self.path));
         }
         self.put(Array::Values, row * self.layout.dim, &block.values)?;
         match self.clock {

@@ -1,6 +1,7 @@
 //! What a writer needs to know before the first row.
 
 use super::ensemble::{Ensemble, Units};
+use super::rows::Block;
 use super::trajectory::{Trajectory, Values};
 
 /// Shape, times, names and units of what will be written.
@@ -66,6 +67,17 @@ impl Layout {
     /// The unit of time, empty where it is not known.
     pub(super) fn time_unit(&self) -> &str {
         self.units.as_ref().map_or("", |units| &units.time)
+    }
+
+    /// True when the times of a block lie on the line from the first to the last of its trajectory.
+    pub(super) fn is_even(&self, block: &Block) -> bool {
+        let (rows, (first, last)) = (self.lengths[block.trajectory], self.ends[block.trajectory]);
+        let step = (last - first) / (rows.max(2) - 1) as f64;
+        let tolerance = 1e-6 * step + 4.0 * f64::EPSILON * first.abs().max(last.abs());
+        let on_line = |(i, t): (usize, &f64)| {
+            (t - (first + (block.start + i) as f64 * step)).abs() <= tolerance
+        };
+        block.times.iter().enumerate().all(on_line)
     }
 
     /// The sampling interval, if it is the same everywhere (to `1e-9`) as far as the first and the

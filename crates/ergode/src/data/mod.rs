@@ -1,14 +1,17 @@
 //! Trajectories in memory and on disk.
 //!
 //! An [`Ensemble`] holds checked trajectories with shared storage; [`read_ensemble`] and
-//! [`write_ensemble`] move it to and from files, by the extension of the file.
+//! [`write_ensemble`] move it to and from files, by the
+//! extension of the file; [`convert_ensemble`] does both without holding it in memory.
 
 mod atomic;
 mod blosc;
 mod boxes;
 mod codec;
+mod convert;
 mod csv;
 mod ensemble;
+mod files;
 mod fingerprint;
 mod format;
 mod grid;
@@ -38,6 +41,7 @@ mod trajectory;
 mod zarr;
 
 pub(crate) use atomic::AtomicFile;
+pub use convert::{Converted, convert_ensemble};
 pub use ensemble::{BurnIn, Ensemble, Segment, Units};
 pub(crate) use fingerprint::checksum;
 pub use format::{ReadOptions, read_ensemble, write_ensemble};

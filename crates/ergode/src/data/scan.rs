@@ -38,6 +38,7 @@ fn check_shapes(trajectories: &[Trajectory]) -> Result<()> {
     let Some(first) = trajectories.first() else {
         return Err(Error::input("there are no trajectories; give at least one"));
     };
+    check_dim(first.dim())?;
     for (k, trajectory) in trajectories.iter().enumerate() {
         if trajectory.is_empty() || trajectory.dim() == 0 {
             return Err(Error::input(format!(
@@ -78,36 +79,77 @@ fn check_times(k: usize, trajectory: &Trajectory) -> Result<()> {
                     times.len()
                 )));
             }
-            if let Some(i) = times.iter().position(|t| !t.is_finite()) {
-                return Err(Error::input(format!(
-                    "trajectory {k}, row {i} (counted from 0): the time is {}; \
-                     every row needs a finite time, also a gap",
-                    times[i]
-                )));
-            }
-            if let Some(i) = times.windows(2).position(|pair| pair[0] >= pair[1]) {
-                return Err(Error::input(format!(
-                    "trajectory {k}, row {} (counted from 0): the time {:?} does not come after \
-                     the time {:?} of the row before; sort the rows by time, drop repeated ones, \
-                     and give separate runs as separate trajectories",
-                    i + 1,
-                    times[i + 1],
-                    times[i]
-                )));
-            }
+            check_increasing(k, 0, f64::NEG_INFINITY, times)?;
         }
     }
     Ok(())
 }
 
+/// Refuses times of trajectory `k`, from row `start` on, that are not finite or do not come after
+/// those before them.
+pub(super) fn check_increasing(
+    k: usize,
+    start: usize,
+    mut before: f64,
+    times: &[f64],
+) -> Result<()> {
+    for (i, &time) in times.iter().enumerate() {
+        let place = start + i;
+        if !time.is_finite() {
+            return Err(Error::input(format!(
+                "trajectory {k}, row {place} (counted from 0): the time is {time}; \
+                 every row needs a finite time, also a gap"
+            )));
+        }
+        if before >= time {
+            return Err(Error::input(format!(
+                "trajectory {k}, row {place} (counted from 0): the time {time:?} does not come \
+                 after the time {before:?} of the row before; sort the rows by time, drop repeated \
+                 ones, and give separate runs as separate trajectories"
+            )));
+        }
+        before = time;
+    }
+    Ok(())
+}
+
+/// More coordinates than this are more than any estimate of theirs could be made from.
+const MOST_COORDINATES: usize = 10_000;
+
+/// Refuses more coordinates than can be used.
+pub(super) fn check_dim(dim: usize) -> Result<()> {
+    if dim <= MOST_COORDINATES {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "there are {dim} coordinates, more than {MOST_COORDINATES}; rows are times and columns are \
+         coordinates: transpose the array if it is the other way round, or reduce the coordinates, \
+         for example to their principal components"
+    )))
+}
+
+/// The error for an infinite value.
+pub(super) fn infinite(trajectory: usize, row: usize, coordinate: usize) -> Error {
+    Error::input(format!(
+        "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): \
+         the value is infinite; mark a missing sample with NaN, and shorten or leave out \
+         a trajectory that diverged"
+    ))
+}
+
+/// The error for data without a complete row.
+pub(super) fn no_samples() -> Error {
+    Error::input("every row holds a NaN, so there are no samples; check how the data were written")
+}
+
 /// The findings of one block of rows of one trajectory.
-struct Block {
-    runs: Vec<Range<usize>>,
-    partial_gaps: usize,
+pub(super) struct Block {
+    pub(super) runs: Vec<Range<usize>>,
+    pub(super) partial_gaps: usize,
 }
 
 /// An infinite value: its row and coordinate.
-struct Infinite(usize, usize);
+pub(super) struct Infinite(pub(super) usize, pub(super) usize);
 
 fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
     let rows_per_block = (BLOCK / trajectories[0].dim()).max(1);
@@ -129,13 +171,8 @@ fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
     let mut segments: Vec<Segment> = Vec::new();
     let mut partial_gaps = 0;
     for ((trajectory, _), block) in blocks.into_iter().zip(found) {
-        let block = block.map_err(|Infinite(row, coordinate)| {
-            Error::input(format!(
-                "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): \
-                 the value is infinite; mark a missing sample with NaN, and shorten or leave out \
-                 a trajectory that diverged"
-            ))
-        })?;
+        let block =
+            block.map_err(|Infinite(row, coordinate)| infinite(trajectory, row, coordinate))?;
         partial_gaps += block.partial_gaps;
         for rows in block.runs {
             match segments.last_mut() {
@@ -147,9 +184,7 @@ fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
         }
     }
     if segments.is_empty() {
-        return Err(Error::input(
-            "every row holds a NaN, so there are no samples; check how the data were written",
-        ));
+        return Err(no_samples());
     }
     Ok(Scan {
         segments,
@@ -157,7 +192,8 @@ fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
     })
 }
 
-fn scan_block<A: Copy + Into<f64>>(
+/// Finds runs without NaN among some rows, and stops at an infinite value.
+pub(super) fn scan_block<A: Copy + Into<f64>>(
     array: ArrayView2<'_, A>,
     rows: Range<usize>,
 ) -> std::result::Result<Block, Infinite> {

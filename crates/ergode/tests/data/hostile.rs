@@ -8,7 +8,7 @@ use zip::CompressionMethod;
 
 use super::npy::{f8, simple};
 use super::npz::archive;
-use super::{Folder, dt, samples};
+use super::{Folder, dt, refused, samples};
 
 /// The system's allocator, which remembers the largest request of each thread.
 struct Watched;
@@ -94,6 +94,79 @@ fn damaged_archives() {
 #[test]
 fn damaged_tables() {
     torture("a.csv", &bytes_of("a.csv", 7));
+    torture("a.parquet", &bytes_of("a.parquet", 7));
+}
+
+#[test]
+fn damaged_netcdf() {
+    torture("a.nc", &bytes_of("a.nc", 7));
+    torture("a.nc", &bytes_of("a.nc", 4));
+}
+
+#[test]
+fn damaged_hdf5() {
+    torture("a.h5", &bytes_of("a.h5", 7));
+}
+
+/// Every file of a Zarr folder is cut and changed in turn.
+#[test]
+fn damaged_zarr() {
+    let folder = Folder::new();
+    let path = folder.path("a.zarr");
+    write_ensemble(&path, &samples()[7]).unwrap();
+    let files = [
+        ".zgroup",
+        "x/.zarray",
+        "x/.zattrs",
+        "x/0.0.0",
+        "t/.zarray",
+        "t/1.0",
+    ];
+    LARGEST.set(0);
+    for file in files {
+        let good = std::fs::read(path.join(file)).unwrap();
+        for end in 0..good.len() {
+            std::fs::write(path.join(file), &good[..end]).unwrap();
+            let result = ergode::read_ensemble(&path, &dt(0.5));
+            if !file.ends_with(".zgroup") {
+                assert!(
+                    result.unwrap_err().to_string().contains("a.zarr"),
+                    "{file} {end}"
+                );
+            }
+        }
+        for i in 0..good.len() {
+            for change in [0x01, 0x80, good[i]] {
+                let mut damaged = good.clone();
+                damaged[i] ^= change;
+                std::fs::write(path.join(file), &damaged).unwrap();
+                let _ = ergode::read_ensemble(&path, &dt(0.5));
+            }
+        }
+        std::fs::write(path.join(file), &good).unwrap();
+    }
+    let largest = LARGEST.get();
+    assert!(largest < 8 << 20, "{largest} bytes were allocated at once");
+}
+
+/// Files that claim more than they hold.
+#[test]
+fn claims_larger_than_the_file() {
+    let folder = Folder::new();
+    let path = folder.path("a.zarr");
+    write_ensemble(&path, &samples()[0]).unwrap();
+    let good = std::fs::read_to_string(path.join("x/.zarray")).unwrap();
+    let shape = "5,\n    1\n  ],\n  \"zarr";
+    assert!(good.contains(shape), "{good}");
+    let huge = good.replace(shape, "5000000000000,\n    1\n  ],\n  \"zarr");
+    std::fs::write(path.join("x/.zarray"), huge).unwrap();
+    std::fs::remove_dir_all(path.join("time")).unwrap();
+    LARGEST.set(0);
+    refused(
+        ergode::read_ensemble(&path, &dt(0.5)),
+        &["a.zarr", "5000000000000", "cannot hold"],
+    );
+    assert!(LARGEST.get() < 8 << 20);
 }
 
 #[test]

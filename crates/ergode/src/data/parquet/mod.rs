@@ -36,18 +36,7 @@ impl Format for Parquet {
         let schema = Schema::read(&mut file).map_err(|fault| fault.at(path, ""))?;
         let fields = schema.columns.iter().map(|column| column.name.clone());
         let columns = in_file(path, Columns::new(fields.collect(), true, options))?;
-        for (column, (role, name)) in schema.columns.iter().zip(&columns.all) {
-            if *role != Role::Trajectory && !matches!(column.physical, Ok(Physical::Number(..))) {
-                let what = column.physical.as_ref().err();
-                return Err(Error::file(
-                    path,
-                    format!(
-                        "column '{name}' holds {}; leave it out or save numbers",
-                        what.map_or("text", String::as_str)
-                    ),
-                ));
-            }
-        }
+        let physical = in_file(path, check_columns(&schema, &columns))?;
         let names = columns.coordinates();
         let is_single = |(column, role): (&schema::Column, &(Role, String))| {
             role.0 != Role::Coordinate || column.single
@@ -65,6 +54,7 @@ impl Format for Parquet {
             path: path.to_owned(),
             file,
             schema,
+            physical,
             columns,
             description,
             rows: Assembler::default(),
@@ -83,6 +73,23 @@ impl Format for Parquet {
     fn takes_any_order(&self) -> bool {
         false
     }
+}
+
+/// How the elements of every column are stored; refuses columns that are of no use.
+fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Physical>> {
+    let columns = schema.columns.iter().zip(&columns.all);
+    columns
+        .map(|(column, (role, name))| {
+            let what = match (&column.physical, role) {
+                (Ok(Physical::Text), Role::Time | Role::Coordinate) => "text",
+                (Ok(physical), _) => return Ok(*physical),
+                (Err(what), _) => what,
+            };
+            Err(Error::input(format!(
+                "column '{name}' holds {what}; leave it out or save numbers"
+            )))
+        })
+        .collect()
 }
 
 /// A column of one row group.
@@ -199,6 +206,7 @@ struct TableSource {
     path: PathBuf,
     file: File,
     schema: Schema,
+    physical: Vec<Physical>,
     columns: Columns,
     description: Description,
     rows: Assembler,
@@ -228,9 +236,10 @@ impl Source for TableSource {
                     return Ok(self.rows.take());
                 };
                 self.left = group.rows;
-                let chunks = group.chunks.iter().zip(&self.schema.columns);
-                self.readers = chunks
-                    .filter_map(|(chunk, column)| column.reader(chunk))
+                let columns = self.schema.columns.iter().zip(&self.physical);
+                self.readers = columns
+                    .zip(&group.chunks)
+                    .map(|((column, physical), chunk)| column.reader(*physical, chunk))
                     .collect();
                 self.group += 1;
                 continue;

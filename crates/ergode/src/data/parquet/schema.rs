@@ -26,15 +26,15 @@ pub(super) struct Column {
 
 impl Column {
     /// A reader of one chunk of the column.
-    pub(super) fn reader(&self, chunk: &Chunk) -> Option<ColumnReader> {
-        Some(ColumnReader {
-            physical: self.physical.clone().ok()?,
+    pub(super) fn reader(&self, physical: Physical, chunk: &Chunk) -> ColumnReader {
+        ColumnReader {
+            physical,
             optional: self.optional,
             chunk: *chunk,
             at: chunk.start,
             dictionary: Dictionary::default(),
             page: None,
-        })
+        }
     }
 }
 
