@@ -2,6 +2,7 @@
 
 mod arrays;
 mod bad;
+mod corpus;
 mod csv;
 mod files;
 mod hostile;

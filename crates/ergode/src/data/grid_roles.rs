@@ -24,10 +24,15 @@ impl Axes {
         let time = variable.axes.iter().position(named_time);
         let (trajectory, time, coordinate) = match (variable.shape.len(), time) {
             (1, _) => (None, 0, None),
-            (2, Some(1)) if !is_coordinate(&variable.axes[0]) => (Some(0), 1, None),
             (2, time) => {
+                let named = time.is_some();
                 let time = time.unwrap_or(0);
-                (None, time, Some(1 - time))
+                let other = variable.axes.get(1 - time).map_or("", String::as_str);
+                if is_run(other) || (named && time == 1 && !is_coordinate(other)) {
+                    (Some(1 - time), time, None)
+                } else {
+                    (None, time, Some(1 - time))
+                }
             }
             (3, time) => {
                 let time = time.unwrap_or(1);

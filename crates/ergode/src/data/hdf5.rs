@@ -11,6 +11,7 @@ use super::format::{Format, Kind, ReadOptions, open};
 use super::grid::{Content, Grid, GridSource, Note, Variable};
 use super::hdf5_write;
 use super::layout::Layout;
+use super::netcdf::text_of;
 use super::npy::NpyArray;
 use super::npy_dtype::{Dtype, Element};
 use super::npy_header::{Fault, NpyHeader};
@@ -82,15 +83,20 @@ impl Hdf5Grid {
             datasets: Vec::new(),
             size,
         };
-        for ((name, dataset, attributes), axes) in found.into_iter().zip(axes) {
+        for ((name, dataset, attributes), mut axes) in found.into_iter().zip(axes) {
             if is_bare_axis(&attributes) {
                 continue;
             }
             let length = |&n: &u64| usize::try_from(n).unwrap_or(usize::MAX);
+            let mut shape: Vec<usize> = dataset.shape().iter().map(length).collect();
+            if holds_characters(&dataset) {
+                axes.pop();
+                shape.pop();
+            }
             grid.variables.push(Variable {
                 name,
                 axes,
-                shape: dataset.shape().iter().map(length).collect(),
+                shape,
                 content: content(dataset.dtype()),
                 notes: attributes.iter().filter_map(note).collect(),
             });
@@ -98,6 +104,13 @@ impl Hdf5Grid {
         }
         Ok(grid)
     }
+}
+
+/// An array of single characters, whose last axis counts those of a text.
+fn holds_characters(dataset: &Dataset) -> bool {
+    dataset.ndim() > 1
+        && matches!(dataset.dtype(), Datatype::String { .. })
+        && dataset.raw_element_size().is_ok_and(|size| size == 1)
 }
 
 type Found = (String, Dataset, Vec<Attribute>);
@@ -306,7 +319,16 @@ impl Grid for Hdf5Grid {
     }
 
     fn texts(&mut self, variable: usize) -> std::result::Result<Vec<String>, Fault> {
-        self.datasets[variable].read_strings().map_err(unreadable)
+        let dataset = &self.datasets[variable];
+        if !holds_characters(dataset) {
+            return dataset.read_strings().map_err(unreadable);
+        }
+        let bytes = dataset.read_raw_bytes().map_err(unreadable)?;
+        let width = dataset.shape().last().map_or(1, |&width| width.max(1));
+        Ok(bytes
+            .chunks_exact(usize::try_from(width).unwrap_or(usize::MAX))
+            .map(text_of)
+            .collect())
     }
 
     fn chunk(&self, variable: usize, axis: usize) -> usize {

@@ -43,6 +43,12 @@ impl Format for NetCdf {
     }
 }
 
+/// The text of characters that are filled up with zeros or blanks.
+pub(super) fn text_of(characters: &[u8]) -> String {
+    let text = String::from_utf8_lossy(characters);
+    text.trim_end_matches(['\0', ' ']).to_owned()
+}
+
 /// An open classic file.
 struct Classic {
     reader: BufReader<File>,
@@ -162,11 +168,7 @@ impl Grid for Classic {
             return Ok(Vec::new());
         }
         let bytes = self.box_bytes(variable, &shape, &vec![0; shape.len()], &shape)?;
-        let text = |bytes: &[u8]| {
-            let text = String::from_utf8_lossy(bytes);
-            text.trim_end_matches(['\0', ' ']).to_owned()
-        };
-        Ok(bytes.chunks_exact(width).map(text).collect())
+        Ok(bytes.chunks_exact(width).map(text_of).collect())
     }
 
     fn chunk(&self, _: usize, _: usize) -> usize {
