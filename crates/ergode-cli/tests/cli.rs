@@ -394,3 +394,72 @@ fn check_reports_as_text_as_json_and_as_a_page() {
     assert!(!page.contains("NaN") && !page.contains("http"));
     assert_eq!(entries(at), 3);
 }
+
+#[test]
+fn every_format_is_written_read_and_refused_when_it_is_bad() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("a.csv"), "run,t,x\n1,0,1\n1,1,2\n2,0,3\n2,1,5\n").unwrap();
+    for format in ["npz", "npy", "tsv", "parquet", "zarr", "h5", "nc"] {
+        let name = format!("b.{format}");
+        let made = json(&ergode(at, &["convert", "a.csv", &name, "--json"]));
+        assert_eq!(
+            (&made["trajectories"], &made["samples"]),
+            (&2.into(), &4.into())
+        );
+        let mut arguments = vec!["convert", &name, "c.csv", "--json"];
+        if format == "npy" {
+            arguments.extend(["--dt", "1"]);
+        }
+        json(&ergode(at, &arguments));
+        let text = std::fs::read_to_string(at.join("c.csv")).unwrap();
+        assert_eq!(
+            text,
+            "trajectory,t,x\n0,0.0,1.0\n0,1.0,2.0\n1,0.0,3.0\n1,1.0,5.0\n"
+        );
+        if format != "zarr" {
+            std::fs::write(at.join(&name), "").unwrap();
+            let (code, message) = failure(at, &["check", &name]);
+            assert_eq!(code, 2, "{message}");
+            assert!(
+                message.contains(&name) && message.contains("empty"),
+                "{message}"
+            );
+        }
+    }
+    let help = ergode(at, &["convert", "--help"]);
+    let help = String::from_utf8(help.stdout).unwrap();
+    for format in [
+        ".npz", ".npy", ".csv", ".tsv", ".parquet", ".zarr", ".h5", ".nc",
+    ] {
+        assert!(help.contains(format), "{format}");
+    }
+}
+
+/// A limit on the size of files stands for a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let rows: String = (0..20_000).map(|i| format!("{i},{}\n", i * i)).collect();
+    std::fs::write(at.join("a.csv"), format!("t,x\n{rows}")).unwrap();
+    for format in ["npz", "npy", "csv", "parquet", "zarr", "h5", "nc"] {
+        let command = format!(
+            "trap '' XFSZ; ulimit -f 8; exec '{}' convert a.csv full.{format}",
+            env!("CARGO_BIN_EXE_ergode")
+        );
+        let output = Command::new("sh")
+            .args(["-c", &command])
+            .current_dir(at)
+            .output()
+            .unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{format}: {message}");
+        assert!(
+            message.contains("full") && message.contains("free some space"),
+            "{message}"
+        );
+        assert_eq!(entries(at), 1, "{format}");
+    }
+}

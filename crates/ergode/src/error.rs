@@ -19,7 +19,7 @@ enum Kind {
     Input(String),
     #[error("{}: {message}", path.display())]
     File { path: PathBuf, message: String },
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), advice(source))]
     Io {
         path: PathBuf,
         source: std::io::Error,
@@ -28,6 +28,18 @@ enum Kind {
     Numerical(String),
     #[error("interrupted; no file was written")]
     Interrupted,
+}
+
+/// What to do about an operating system that refuses.
+fn advice(source: &std::io::Error) -> &'static str {
+    use std::io::ErrorKind::{
+        FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,
+    };
+    match source.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => "; free some space, or write elsewhere",
+        PermissionDenied | ReadOnlyFilesystem => "; choose another place, or get the permission",
+        _ => "",
+    }
 }
 
 impl Error {
@@ -64,13 +76,17 @@ impl Error {
 
     /// True when the input was at fault rather than the machine or the mathematics.
     ///
-    /// A file that does not exist counts as bad input, a full disk does not.
+    /// A file that does not exist or is not permitted counts as bad input, a full disk does not.
     pub fn is_bad_input(&self) -> bool {
         match &*self.0 {
             Kind::Input(_) | Kind::File { .. } => true,
             Kind::Io { source, .. } => matches!(
                 source.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::IsADirectory
+                std::io::ErrorKind::NotFound
+                    | std::io::ErrorKind::IsADirectory
+                    | std::io::ErrorKind::NotADirectory
+                    | std::io::ErrorKind::PermissionDenied
+                    | std::io::ErrorKind::ReadOnlyFilesystem
             ),
             Kind::Numerical(_) | Kind::Interrupted => false,
         }

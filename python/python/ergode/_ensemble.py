@@ -125,11 +125,14 @@ class Ensemble:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], *, dt: float | None = None) -> Ensemble:
-        """From a file: .npz, .npy, .csv or .tsv; `dt` for files that hold no times."""
+        """From a file (.npz .npy .csv .tsv .parquet .zarr .h5 .nc), a folder of files or a pattern with * and ?.
+
+        `dt` is for files that hold no times.
+        """
         return cls._wrap(_core.Ensemble.read(path, dt))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """To a file: .npz, .npy, .csv or .tsv."""
+        """To a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc."""
         self._core.write(path)
 
     def __len__(self) -> int:
