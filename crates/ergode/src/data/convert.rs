@@ -46,8 +46,7 @@ pub fn convert_ensemble(
 ) -> Result<Converted> {
     let (input, output) = (input.as_ref(), output.as_ref());
     let format = format_of(output)?;
-    let mut source = open_all(input, options)?;
-    let survey = Survey::of(input, &mut *source, options, control)?;
+    let survey = Survey::of(input, &mut *open_all(input, options)?, options, control)?;
     let layout = &survey.layout;
     let mut source = open_all(input, options)?;
     let mut sink = format.create(output, layout)?;

@@ -66,6 +66,7 @@ impl Hdf5Grid {
         let limits = OpenOptions::default();
         let options = OpenOptions {
             max_chunk_bytes: limits.max_chunk_bytes.min(capacity),
+            max_read_bytes: limits.max_read_bytes.min(capacity),
             max_object_header_bytes: limits.max_object_header_bytes.min(size as usize),
             ..limits
         };
