@@ -100,7 +100,7 @@ pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<En
 /// The file appears under its name only once it is complete.
 ///
 /// # Errors
-/// When the extension is not known, and as for [`Format::write`].
+/// When the extension is not known, the file cannot be written, or the format cannot hold the ensemble.
 pub fn write_ensemble(path: impl AsRef<Path>, ensemble: &Ensemble) -> Result<()> {
     let path = path.as_ref();
     format_of(path)?.write(path, ensemble)
