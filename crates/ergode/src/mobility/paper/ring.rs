@@ -135,7 +135,7 @@ impl PaperRingConfig {
         };
         let mut mobility_train = train(800, 1e-2);
         mobility_train.adam.weight_decay = 1e-7;
-        mobility_train.check_every = 50;
+        mobility_train.patience = 0;
         Self {
             stationary: DenoisingConfig {
                 hidden: vec![32; 2],
