@@ -185,8 +185,8 @@ impl Bench<'_> {
             findings.choices.push(
                 "λ_reg 𝓡(θ) of the mobility loss: 0.3 times the loss of Φ, times the mean square of the network's \
                  outputs, which are zero where M = Φ. Chosen on this benchmark with the truth in hand: the 18 \
-                 channels leave much of M open, and without this term the network fits their errors (M \
-                 error 0.98 on these data); from 0.1 to 1 the error hardly changes."
+                 channels leave much of M open, and without this term the network fits their errors (the table \
+                 of variants has both)."
                     .to_owned(),
             );
             findings.choices.push(

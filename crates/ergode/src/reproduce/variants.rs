@@ -68,14 +68,19 @@ impl Bench<'_> {
         )
     }
 
-    /// Where variant number `k` keeps its networks. All but the first have the scores of the fit itself.
-    fn networks(&self, k: usize) -> Result<PathBuf> {
+    /// Where variant number `k` keeps its networks. The scores are trained for the first only: those with
+    /// antithetic noise are the fit's own.
+    fn networks(&self, k: usize, antithetic: bool) -> Result<PathBuf> {
         let stages = self.folder.stages();
         let own = stages.join(format!("variant-{k}"));
         fs::create_dir_all(&own).map_err(|error| Error::io(&own, error))?;
+        let trained = match antithetic {
+            true => stages.to_path_buf(),
+            false => stages.join("variant-0"),
+        };
         for name in ["stationary.json", "conditional.json"] {
-            let (from, to) = (stages.join(name), own.join(name));
-            if k > 0 && from.exists() && !to.exists() {
+            let (from, to) = (trained.join(name), own.join(name));
+            if from.exists() && !to.exists() {
                 fs::copy(&from, &to).map_err(|error| Error::io(&to, error))?;
             }
         }
@@ -90,7 +95,7 @@ impl Bench<'_> {
         reference: &Affine2dReference,
         config: &PaperConfig,
     ) -> Result<Variant> {
-        let folder = self.networks(k)?;
+        let folder = self.networks(k, config.conditional.noise.antithetic)?;
         let found = fit_paper_mobility(training, config, Some(&folder), self.control)?;
         if self.control.stopped() {
             return Err(Error::interrupted());
@@ -119,11 +124,15 @@ fn variants(paper: &PaperConfig, seed: u64) -> Vec<(&'static str, PaperConfig)> 
     config.mobility.train.patience = 0;
     config.stationary.noise.antithetic = false;
     config.conditional.noise.antithetic = false;
-    let mut list = vec![("as printed", config.clone())];
+    config.mobility.ridge = 0.0;
+    let mut list = vec![("as printed, without λ_reg", config.clone())];
     let mut next = |name, change: &dyn Fn(&mut PaperConfig)| {
         change(&mut config);
         list.push((name, config.clone()));
     };
+    next("λ_reg as chosen here", &|c| {
+        c.mobility.ridge = paper.mobility.ridge;
+    });
     next("antithetic noise", &|c| {
         c.stationary.noise.antithetic = true;
         c.conditional.noise.antithetic = true;
@@ -138,7 +147,7 @@ fn variants(paper: &PaperConfig, seed: u64) -> Vec<(&'static str, PaperConfig)> 
         },
     );
     next("control variate", &|c| c.baseline_degree = Some(BASELINE));
-    next("φ_n of degree 1 and 2, and no ridge", &|c| {
+    next("φ_n of degree 1 and 2, without λ_reg", &|c| {
         c.initial_degree = 2;
         c.mobility.ridge = 0.0;
     });
