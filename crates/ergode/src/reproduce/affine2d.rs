@@ -62,8 +62,7 @@ impl Bench<'_> {
                 .with(curves.figure("operator", &roles)),
         );
         if self.config.recipe == Recipe::Paper {
-            let section = self.affine2d_variants(&training, &reference, &config.paper)?;
-            findings.sections.push(section);
+            self.affine2d_variants(&training, &reference, &config.paper, &mut findings)?;
         }
         self.affine2d_words(&mut findings);
         self.finish(fitted, &config, findings)

@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Bench;
+use super::{Bench, Findings};
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{ChannelScale, PaperConfig, fit_paper_mobility};
-use crate::pipeline::{COMPARED, Truth, compare, tile};
+use crate::pipeline::{COMPARED, Reproduced, Truth, compare, tile};
 use crate::report::{Section, Table};
 use crate::systems::Affine2dReference;
 
@@ -33,7 +33,8 @@ impl Bench<'_> {
         training: &Ensemble,
         reference: &Affine2dReference,
         paper: &PaperConfig,
-    ) -> Result<Section> {
+        findings: &mut Findings,
+    ) -> Result<()> {
         let mut table = Table::new(
             "Relative errors over the training samples; M relative to M − Φ, so that Φ itself has 1",
             &["recipe", "score", "D", "R", "M", "χ² per equation"],
@@ -60,12 +61,18 @@ impl Bench<'_> {
                     .map_or(String::new(), |v| format!("{v:.3}")),
                 format!("{:.2}", variant.chi2),
             ]);
+            findings.numbers.push(Reproduced::new(
+                &format!("variant_{k}_M_rel_delta"),
+                format!("error of M relative to M − Φ; recipe {k}: {}", variant.name),
+                truth.mobility_rel_delta.unwrap_or(f64::NAN),
+            ));
         }
-        Ok(
+        findings.sections.push(
             Section::new("variants", "What each change to the recipe brings")
                 .prose("Each row is the one above it with one change more.")
                 .with(table),
-        )
+        );
+        Ok(())
     }
 
     /// Where variant number `k` keeps its networks. The scores are trained for the first only: those with
