@@ -315,6 +315,12 @@ pub(crate) struct Generate {
     /// Interval between saved samples.
     #[arg(long)]
     pub(crate) save_every: Option<f64>,
+    /// Sample at the times of a Poisson process with this mean interval instead.
+    #[arg(long)]
+    pub(crate) poisson: bool,
+    /// Part of the rows to leave out at random.
+    #[arg(long, default_value_t = 0.0)]
+    pub(crate) missing: f64,
     /// Number of independent trajectories.
     #[arg(long)]
     pub(crate) trajectories: Option<usize>,

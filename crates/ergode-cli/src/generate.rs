@@ -21,7 +21,9 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
         make(&*system, &protocol, arguments, control)
     })?;
     let config = &protocol.simulate;
-    let samples = config.samples()?;
+    let uneven = arguments.poisson || arguments.missing != 0.0;
+    // Of uneven samples the number to be expected.
+    let samples = (config.samples()? as f64 * (1.0 - arguments.missing)) as usize;
     let result = json!({
         "file": shown(&arguments.output),
         "system": arguments.system,
@@ -33,10 +35,11 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
         "wall_s": start.elapsed().as_secs_f64(),
     });
     let sentence = format!(
-        "{}: {} trajectories of {} samples, every {} ({:.1} s)",
+        "{}: {} trajectories of {} samples, {}every {} ({:.1} s)",
         shown(&arguments.output),
         config.trajectories,
         grouped(samples),
+        if uneven { "about one " } else { "" },
         config.save_every,
         start.elapsed().as_secs_f64(),
     );
@@ -100,6 +103,12 @@ fn make(
         return Err(Failed::input("--memory must be at least 0.001 GiB"));
     }
     let bytes = config.samples()? as f64 * (config.trajectories * system.dim() * 8) as f64;
+    let (poisson, missing) = (arguments.poisson, arguments.missing);
+    if poisson || missing != 0.0 {
+        let run = ergode::generate_uneven(system, protocol, poisson, missing, control)?;
+        write_ensemble(&arguments.output, &run.ensemble)?;
+        return Ok(run.failures);
+    }
     if bytes > budget && !protocol.exact {
         let draw = |stream: &mut Stream, x: &mut [f64]| system.draw_initial(stream, x);
         return Ok(simulate_to_file(

@@ -149,7 +149,7 @@ pub use systems::{
     Affine2d, Affine2dReference, CoxIngersollRoss, DoubleWell, ExactFields, Function,
     GalerkinReference, Grid1d, Grid2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol,
     SYSTEMS, SoftSpin, SoftSpinMoments, Spacing, System, SystemEntry, Transition, generate,
-    system_by_name,
+    generate_uneven, system_by_name,
 };
 pub use validate::{
     Comparison, Curve, CurveAxis, Distance, EntropyProduction, LagSpectrum, Mode, RecordSummary,

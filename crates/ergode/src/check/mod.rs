@@ -155,6 +155,9 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
             Finding::new("data", Severity::Warn, message, advice)
         })
         .collect();
+    let mut findings: Vec<Finding> = findings;
+    findings.extend(record::unevenness(ensemble));
+    findings.extend(record::gaps(ensemble));
     let mut row = vec![0.0; ensemble.dim()];
     let start = &ensemble.segments()[0];
     ensemble.trajectories()[start.trajectory].row(start.rows.start, &mut row);
@@ -305,7 +308,8 @@ fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Fin
         if crosses {
             "collect a longer record or more trajectories"
         } else {
-            "collect longer trajectories, with fewer gaps: lags do not reach across these"
+            "collect longer trajectories, with fewer gaps: lags do not reach across these, unless \
+             they are told to be samples that were not taken (bridge_gaps)"
         },
     ))
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use ndarray::Array2;
 
+use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::Result;
@@ -129,6 +130,62 @@ pub(crate) fn interval(ensemble: &Ensemble) -> f64 {
     } else {
         time / steps as f64
     }
+}
+
+/// That sampling is uneven, and how.
+pub(super) fn unevenness(ensemble: &Ensemble) -> Option<Finding> {
+    if ensemble.sampling_interval().is_some() {
+        return None;
+    }
+    let typical = ensemble.typical_interval().ok()?;
+    let longest = neighbours(ensemble).fold(0.0, f64::max);
+    let message = format!(
+        "samples are at uneven times: neighbours are {} apart in the median, {} in the mean, {} at most",
+        digits(typical),
+        digits(interval(ensemble)),
+        digits(longest)
+    );
+    let advice =
+        "a fit collects pairs in windows of lags; spectra and passage times are not compared";
+    Some(Finding::new(
+        "uneven-sampling",
+        Severity::Info,
+        message,
+        advice,
+    ))
+}
+
+/// The times between neighbouring samples.
+fn neighbours(ensemble: &Ensemble) -> impl Iterator<Item = f64> {
+    ensemble.segments().iter().flat_map(|segment| {
+        let trajectory = &ensemble.trajectories()[segment.trajectory];
+        let rows = segment.rows.start + 1..segment.rows.end;
+        rows.map(|row| trajectory.time(row) - trajectory.time(row - 1))
+    })
+}
+
+/// How many gaps there are, and what they leave.
+pub(super) fn gaps(ensemble: &Ensemble) -> Option<Finding> {
+    let rows: usize = ensemble.trajectories().iter().map(Trajectory::len).sum();
+    if rows == ensemble.samples() {
+        return None;
+    }
+    let segments = ensemble.segments();
+    let pairs = segments.windows(2);
+    let gaps = pairs.filter(|pair| pair[0].trajectory == pair[1].trajectory);
+    let mut lengths: Vec<usize> = segments.iter().map(|s| s.rows.len()).collect();
+    let middle = lengths.len() / 2;
+    let typical = *lengths.select_nth_unstable(middle).1;
+    let message = format!(
+        "{} gaps: {:.1} % of the rows are missing, and the stretches in between have {typical} rows in the \
+         median, {} at most",
+        gaps.count(),
+        100.0 * (rows - ensemble.samples()) as f64 / rows as f64,
+        longest(ensemble)
+    );
+    let advice = "pairs do not cross gaps; where these are samples that were not taken, not breaks between \
+                  records, let them be bridged (bridge_gaps)";
+    Some(Finding::new("gaps", Severity::Info, message, advice))
 }
 
 pub(super) fn longest(ensemble: &Ensemble) -> usize {

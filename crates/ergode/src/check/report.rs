@@ -39,7 +39,7 @@ impl Verdict {
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// "data", "short-record", "coarse-sampling", "trend", "nonstationary", "cycle", "noise",
+    /// "data", "uneven-sampling", "gaps", "short-record", "coarse-sampling", "trend", "nonstationary", "cycle", "noise",
     /// "non-markov", "duplicate" or "usable-lags"; of a score "identities", "few-data", "resampling" or
     /// "refused".
     pub kind: String,

@@ -228,6 +228,38 @@ impl Ensemble {
         common
     }
 
+    /// The time between neighbouring samples that is typical of the record: the sampling interval where
+    /// there is one, else the median over neighbours without a gap between them, of a hundred thousand
+    /// spread over the record.
+    ///
+    /// # Errors
+    /// When no two samples are neighbours.
+    pub fn typical_interval(&self) -> Result<f64> {
+        const LOOKED_AT: usize = 100_000;
+        if let Some(interval) = self.sampling_interval() {
+            return Ok(interval);
+        }
+        let neighbours = self.samples - self.segments.len();
+        let stride = neighbours.div_ceil(LOOKED_AT).max(1);
+        let rows = self.segments.iter().flat_map(|segment| {
+            let trajectory = &self.trajectories[segment.trajectory];
+            let rows = segment.rows.start + 1..segment.rows.end;
+            rows.map(move |row| (trajectory, row))
+        });
+        let mut intervals: Vec<f64> = rows
+            .step_by(stride)
+            .map(|(trajectory, row)| trajectory.time(row) - trajectory.time(row - 1))
+            .collect();
+        if intervals.is_empty() {
+            return Err(Error::input(
+                "no two samples follow one another without a gap in between; give a record with \
+                 fewer gaps",
+            ));
+        }
+        let middle = intervals.len() / 2;
+        Ok(*intervals.select_nth_unstable_by(middle, f64::total_cmp).1)
+    }
+
     /// Leaves out the start of every trajectory; the values are shared, not copied.
     ///
     /// A fraction drops `floor(fraction * rows)` rows, where a product that misses a whole number
@@ -300,6 +332,37 @@ impl Ensemble {
             }
         }
         self.rebuilt(trajectories)
+    }
+
+    /// The rows of trajectory k that `choose(k, trajectory)` keeps, at their own times; trajectories of
+    /// which nothing is kept are left out.
+    pub(crate) fn with_rows<'a, F: FnMut(usize) -> bool>(
+        &'a self,
+        choose: impl Fn(usize, &'a Trajectory) -> F,
+    ) -> Result<Self> {
+        let mut trajectories = Vec::with_capacity(self.len());
+        for (k, trajectory) in self.trajectories.iter().enumerate() {
+            let mut keep = choose(k, trajectory);
+            let rows: Vec<usize> = (0..trajectory.len()).filter(|i| keep(*i)).collect();
+            if !rows.is_empty() {
+                trajectories.push(trajectory.rows(&rows));
+            }
+        }
+        self.rebuilt(trajectories)
+    }
+
+    /// The same record without its gaps: rows with a NaN are left out, and samples to either side of them
+    /// follow one another at their own times, so that pairs reach across.
+    ///
+    /// Right where a gap is a sample that was not taken; not where it stands between two records.
+    ///
+    /// # Errors
+    /// Never for an ensemble, which has a complete row.
+    pub fn bridged(&self) -> Result<Self> {
+        if self.samples == self.trajectories.iter().map(Trajectory::len).sum::<usize>() {
+            return Ok(self.clone());
+        }
+        self.with_rows(|_, trajectory| move |i| !trajectory.is_gap(i))
     }
 
     /// The trajectories with these indices, in this order; the values are shared.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ndarray::{ArcArray2, Array2, s};
+use ndarray::{ArcArray2, Array2, Axis, s};
 
 use super::shared::SharedRows;
 
@@ -288,6 +288,19 @@ impl Trajectory {
         Self {
             values,
             times: self.times.clone(),
+        }
+    }
+
+    /// A copy of the rows with these numbers, at their own times.
+    pub(super) fn rows(&self, rows: &[usize]) -> Self {
+        let values = match &self.values {
+            Values::F32(a) => Values::from(a.select(Axis(0), rows)),
+            Values::F64(a) => Values::from(a.select(Axis(0), rows)),
+            Values::Shared(a) => Values::from(a.view().select(Axis(0), rows)),
+        };
+        Self {
+            values,
+            times: Times::Uneven(rows.iter().map(|row| self.time(*row)).collect()),
         }
     }
 

@@ -127,6 +127,19 @@ struct Worker<'a> {
     left: Vec<f64>,
     /// B at the initial samples, (n, sample).
     right: Vec<f64>,
+    ends: Ends,
+}
+
+/// Buffers for what is taken off sums in windows from lag zero on: both ends of every pair, each with
+/// itself.
+#[derive(Default)]
+struct Ends {
+    /// B at the rows that a tile reaches, (n, row).
+    reached: Vec<f64>,
+    /// Half the number of pairs that each row is an end of.
+    weights: Vec<f64>,
+    /// φ and 1 times these, (m + 1, row).
+    weighted: Vec<f64>,
 }
 
 impl<'a> Worker<'a> {
@@ -149,6 +162,7 @@ impl<'a> Worker<'a> {
             reached: Vec::new(),
             left: vec![0.0; lags * (m + 1) * TILE],
             right: vec![0.0; n * TILE],
+            ends: Ends::default(),
         }
     }
 
@@ -169,6 +183,9 @@ impl<'a> Worker<'a> {
         self.reached.resize(m * reached_rows, 0.0);
         self.future.values(&self.coordinates, &mut self.reached);
         self.gather(segment, starts, base, reached_rows);
+        if self.grid.windows_from_zero() {
+            self.take_off_ends(segment, starts, base, reached_rows);
+        }
         // B on the initial samples.
         self.load_picked(starts, base, reached_rows);
         self.right.resize(n * count, 0.0);
@@ -209,6 +226,7 @@ impl<'a> Worker<'a> {
     /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample.
     fn gather(&mut self, segment: &Range<usize>, starts: &[usize], base: usize, loaded: usize) {
         let (m, count) = (self.future.len(), starts.len());
+        let nominal = self.grid.lags();
         let lags = self.left.chunks_exact_mut((m + 1) * count);
         for (lag, rows) in lags.take(self.grid.len()).enumerate() {
             let (values, partners) = rows.split_at_mut(m * count);
@@ -235,7 +253,9 @@ impl<'a> Worker<'a> {
                     partners[s] = window.len() as f64;
                     sums.pairs[lag] += window.len() as f64;
                     for row in window.clone() {
-                        sums.separations[lag] += self.trajectory.time(row) - now;
+                        let separation = self.trajectory.time(row) - now;
+                        sums.separations[lag] += separation;
+                        sums.scatter[lag] += (separation - nominal[lag]).powi(2);
                     }
                     for k in 0..m {
                         let reached = &self.reached[k * loaded..];
@@ -250,12 +270,58 @@ impl<'a> Worker<'a> {
         }
     }
 
+    /// −½ Σ [φ(x_0) B(x_0) + φ(x_t) B(x_t)] over the pairs of every lag but the first, and the same of the
+    /// means.
+    fn take_off_ends(
+        &mut self,
+        segment: &Range<usize>,
+        starts: &[usize],
+        base: usize,
+        loaded: usize,
+    ) {
+        let (m, n) = (self.future.len(), self.initial.len());
+        let ends = &mut self.ends;
+        ends.reached.resize(n * loaded, 0.0);
+        self.initial.values(&self.coordinates, &mut ends.reached);
+        ends.weighted.resize((m + 1) * loaded, 0.0);
+        let right = MatRef::from_row_major_slice(&ends.reached, n, loaded);
+        let products = self.product.chunks_exact_mut((m + 1) * n);
+        for (lag, product) in products.enumerate().skip(1) {
+            ends.weights.clear();
+            ends.weights.resize(loaded, 0.0);
+            for &start in starts {
+                let window = self.grid.partners(self.trajectory, segment, start, lag);
+                ends.weights[start - base] += 0.5 * window.len() as f64;
+                for row in window {
+                    ends.weights[row - base] += 0.5;
+                }
+            }
+            let (values, ones) = ends.weighted.split_at_mut(m * loaded);
+            ones.copy_from_slice(&ends.weights);
+            let functions = values
+                .chunks_exact_mut(loaded)
+                .zip(self.reached.chunks_exact(loaded));
+            for (k, (weighted, reached)) in functions.enumerate() {
+                for ((out, phi), weight) in weighted.iter_mut().zip(reached).zip(&ends.weights) {
+                    *out = phi * weight;
+                }
+                self.sums.future[[lag, k]] -= weighted.iter().sum::<f64>();
+            }
+            let left = MatRef::from_row_major_slice(&ends.weighted, m + 1, loaded);
+            let product = MatMut::from_row_major_slice_mut(product, m + 1, n);
+            matmul(product, Accum::Add, left, right.transpose(), -1.0, Par::Seq);
+        }
+    }
+
     fn finish(mut self) -> PairSums {
         let (lags, m, n) = self.sums.products.dim();
         let product =
             ArrayView3::from_shape((lags, m + 1, n), &self.product).expect("lag, m + 1, n");
         self.sums.products.assign(&product.slice(s![.., ..m, ..]));
         self.sums.initial.assign(&product.slice(s![.., m, ..]));
+        if self.grid.windows_from_zero() {
+            self.sums.level();
+        }
         self.sums
     }
 }

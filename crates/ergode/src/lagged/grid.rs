@@ -11,7 +11,7 @@ use crate::error::{Error, Result, require_positive};
 ///
 /// Evenly saved data use whole numbers of samples, and every pair has its lag exactly. Unevenly
 /// saved data use windows: all pairs whose separation falls into `centre ± half_width` are taken,
-/// and the mean separation is recorded with the statistics.
+/// and mean and variance of the separation are recorded with the statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LagGrid {
     kind: Kind,
@@ -63,20 +63,14 @@ impl LagGrid {
         })
     }
 
-    /// The grid for these lags on this ensemble: exact where sampling is even, else windows that
-    /// reach half way to the nearest other lag.
+    /// The grid for these lags on this ensemble: exact where sampling is even, else windows as wide as
+    /// the typical interval between samples ([`Ensemble::typical_interval`]), or less where lags are
+    /// closer: about one partner for each sample, as in an even record.
     pub fn for_ensemble(ensemble: &Ensemble, lags: &[f64]) -> Result<Self> {
         let Some(interval) = ensemble.sampling_interval() else {
-            let gap = lags
-                .windows(2)
-                .map(|w| w[1] - w[0])
-                .fold(f64::INFINITY, f64::min);
-            let width = if gap.is_finite() {
-                0.5 * gap
-            } else {
-                0.5 * lags[0].abs()
-            };
-            return Self::windows(lags.to_vec(), width);
+            let spacings = lags.windows(2).map(|w| w[1] - w[0]);
+            let width = spacings.fold(ensemble.typical_interval()?, f64::min);
+            return Self::windows(lags.to_vec(), 0.5 * width);
         };
         let steps = lags
             .iter()
@@ -157,6 +151,43 @@ impl LagGrid {
                 first_after(trajectory, row..segment.end, limit)
             }
         }
+    }
+
+    /// The lags of this grid at which pairs are not rare: all of them where sampling is even, else those
+    /// with at least one pair for every thousand samples, judged by samples spread over the record.
+    pub(crate) fn occupied(&self, ensemble: &Ensemble) -> Vec<f64> {
+        /// Samples that are looked at, and pairs that there must be for each.
+        const LOOKED_AT: usize = 100_000;
+        const OFTEN: f64 = 1e-3;
+        if matches!(self.kind, Kind::Even { .. }) {
+            return self.lags();
+        }
+        let stride = ensemble.samples().div_ceil(LOOKED_AT);
+        let (mut looked_at, mut pairs) = (0, vec![0; self.len()]);
+        // The phase runs on over segments, of which there may be many short ones.
+        let mut next = 0;
+        for segment in ensemble.segments() {
+            let trajectory = &ensemble.trajectories()[segment.trajectory];
+            while next < segment.rows.len() {
+                let row = segment.rows.start + next;
+                for (lag, pairs) in pairs.iter_mut().enumerate() {
+                    *pairs += self.partners(trajectory, &segment.rows, row, lag).len();
+                }
+                looked_at += 1;
+                next += stride;
+            }
+            next -= segment.rows.len();
+        }
+        let enough = |pairs: usize| pairs as f64 >= OFTEN * f64::from(looked_at);
+        let lags = self.lags().into_iter().zip(pairs);
+        lags.filter(|(_, pairs)| enough(*pairs))
+            .map(|(lag, _)| lag)
+            .collect()
+    }
+
+    /// True for windows that begin with each sample paired with itself.
+    pub(super) fn windows_from_zero(&self) -> bool {
+        matches!(&self.kind, Kind::Windows { centres, .. } if centres[0] == 0.0)
     }
 
     /// Samples and time of a lag where sampling is even.

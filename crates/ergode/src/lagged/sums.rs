@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, Axis};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::BlockId;
@@ -24,12 +24,22 @@ pub struct LaggedSums {
 }
 
 /// The sums of one block, or of several added up.
+///
+/// With uneven sampling a sample has now more, now fewer partners in a window. In windows that begin
+/// with lag zero this is taken out: the sum over the n pairs of a lag is
+/// Σ {φ(x_t) B(x_0) − ½ [φ(x_0) B(x_0) + φ(x_t) B(x_t)]} + (n/N) Σ φ(x) B(x), the last one over the N
+/// initial samples, and likewise for the means, where φ or B is 1. For stationary data the expectation is
+/// the same. In an even record the ends of all pairs cancel by themselves but for those of the record;
+/// here the noise of their numbers, and x_0 (x_t − x_0), would hide the short-time change C(t) − C(0),
+/// whose symmetric part is now the average of −½ Δφ ΔB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSums {
     /// Number of pairs at each lag.
     pub(crate) pairs: Array1<f64>,
     /// Σ (t_s − t_r) at each lag.
     pub(crate) separations: Array1<f64>,
+    /// Σ (t_s − t_r − c)² at each lag, with its nominal value c.
+    pub(super) scatter: Array1<f64>,
     /// Σ φ_m(x_t), (lag, m).
     pub(crate) future: Array2<f64>,
     /// Σ B_n(x_0), (lag, n).
@@ -43,15 +53,33 @@ impl PairSums {
         Self {
             pairs: Array1::zeros(lags),
             separations: Array1::zeros(lags),
+            scatter: Array1::zeros(lags),
             future: Array2::zeros((lags, m)),
             initial: Array2::zeros((lags, n)),
             products: Array3::zeros((lags, m, n)),
         }
     }
 
+    /// Add what initial samples give with themselves at the first lag, zero, to all others, as often as
+    /// these have pairs.
+    pub(super) fn level(&mut self) {
+        for lag in 1..self.pairs.len() {
+            let ratio = self.pairs[lag] / self.pairs[0];
+            let (zero, mut later) = self
+                .products
+                .multi_slice_mut((s![0, .., ..], s![lag, .., ..]));
+            later.scaled_add(ratio, &zero);
+            let (zero, mut later) = self.future.multi_slice_mut((s![0, ..], s![lag, ..]));
+            later.scaled_add(ratio, &zero);
+            let (zero, mut later) = self.initial.multi_slice_mut((s![0, ..], s![lag, ..]));
+            later.scaled_add(ratio, &zero);
+        }
+    }
+
     fn add(&mut self, other: &Self, sign: f64) {
         self.pairs.scaled_add(sign, &other.pairs);
         self.separations.scaled_add(sign, &other.separations);
+        self.scatter.scaled_add(sign, &other.scatter);
         self.future.scaled_add(sign, &other.future);
         self.initial.scaled_add(sign, &other.initial);
         self.products.scaled_add(sign, &other.products);
@@ -65,6 +93,14 @@ impl PairSums {
     /// Mean separation t_s − t_r of the pairs at each lag.
     pub fn lags(&self) -> Array1<f64> {
         &self.separations / &self.pairs
+    }
+
+    /// Variance of the separation t_s − t_r over the pairs at each lag of `grid`, on which the sums
+    /// were collected; zero where every pair has its lag exactly.
+    pub fn lag_variances(&self, grid: &LagGrid) -> Array1<f64> {
+        let offsets = self.lags() - Array1::from(grid.lags());
+        let variances = &self.scatter / &self.pairs - &offsets * &offsets;
+        variances.mapv(|variance| variance.max(0.0))
     }
 
     /// ⟨φ_m(x_t) B_n(x_0)⟩ at a lag (`eq:app_localpoly_empirical_correlation`).

@@ -212,16 +212,23 @@ impl PolynomialSums {
 
     /// The averages over the blocks with these numbers, in increasing order.
     pub fn expectations(&self, blocks: &[usize]) -> Expectations {
+        self.with_variances(blocks).0
+    }
+
+    /// The averages, and the variance of the separation of the pairs at each lag.
+    pub(super) fn with_variances(&self, blocks: &[usize]) -> (Expectations, Vec<f64>) {
         let keep = |k: usize| blocks.binary_search(&k).is_ok();
         let (moments, lagged) = (self.moments.total_of(keep), self.lagged.total_of(keep));
-        Expectations {
+        let variances = lagged.lag_variances(self.lagged.grid());
+        let expectations = Expectations {
             moments: Moments {
                 index: self.index.clone(),
                 values: moments.initial_mean(0),
             },
             lags: lagged.lags().to_vec(),
             correlations: correlations(&lagged),
-        }
+        };
+        (expectations, variances.to_vec())
     }
 }
 

@@ -14,12 +14,12 @@ use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, d
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Semigroup, SemigroupConfig};
-use super::weak::{Weak, WeakConfig};
+use super::weak::{TimeForm, Weak, WeakConfig};
 use crate::check::decorrelation_times;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
-use crate::lagged::{LaggedConfig, Subsample};
+use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample};
 
 /// Which equations determine the mobility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,17 +114,20 @@ impl Spaces {
 
 /// Fit a polynomial mobility: recipe, spaces, lags and degrees chosen from the data where the
 /// configuration leaves them open, and D made positive where it is not.
+///
+/// In an uneven record lags are windows one typical interval δ wide ([`LagGrid::for_ensemble`]) at
+/// multiples of δ, without those in which pairs are rare; everything is evaluated at the mean separation
+/// of the pairs. The semigroup knows the variance of the separations too, so that the width of a window
+/// leaves no visible error. In the weak form the operator is averaged over the same windows as C, and
+/// only the step from lag zero to the first window, at t₁, sees the width: by a part λδ²/(24 t₁) of D for
+/// a mode of rate λ. With t₁ a twentieth of the decorrelation time, or δ where that is longer, this is
+/// below the error of the quadrature.
 pub fn fit_mobility_recipe(
     ensemble: &Ensemble,
     config: &RecipeConfig,
     control: &Control,
 ) -> Result<RecipeFit> {
-    let Some(interval) = ensemble.sampling_interval() else {
-        return Err(Error::input(
-            "polynomial mobilities are fitted to evenly sampled records; interpolate or thin the \
-             record to one interval first",
-        ));
-    };
+    let interval = ensemble.typical_interval()?;
     let horizon = match config.horizon {
         Some(horizon) => horizon,
         None => longest_decorrelation(ensemble, control)?,
@@ -135,7 +138,8 @@ pub fn fit_mobility_recipe(
         spaces.top.0.min(config.ladder.diffusion_degree),
         spaces.top.1.min(config.ladder.current_degree),
     ));
-    let plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+    let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+    plan.adapt(ensemble)?;
     let standardiser = Standardiser::from_ensemble(ensemble)?;
     let clock = Instant::now();
     let sums = accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control)?;
@@ -310,6 +314,23 @@ impl Plan {
             mask: config.mask.clone(),
             statistics,
         }
+    }
+
+    /// Leave out lags without pairs, and integrate over unequal lags, where sampling is uneven.
+    fn adapt(&mut self, ensemble: &Ensemble) -> Result<()> {
+        if ensemble.sampling_interval().is_some() {
+            return Ok(());
+        }
+        let lags = &mut self.statistics.lags;
+        *lags = LagGrid::for_ensemble(ensemble, lags)?.occupied(ensemble);
+        if lags.len() < 2 {
+            return Err(Error::input(
+                "hardly any two samples are as close as neighbouring samples usually are, without a \
+                 gap in between; give a record with fewer gaps",
+            ));
+        }
+        self.spaces.weak.time = TimeForm::Integral(IntegralRule::Cubic);
+        Ok(())
     }
 
     fn equations(

@@ -48,12 +48,19 @@ impl SemigroupConfig {
 /// derivative of a noisy curve and no quadrature over lags. The equations are the differences
 /// C(t_k) − C(t_{k−1}) of the correlations of all test functions, the ψ of degree 1 up to
 /// `test_degree` under all data; noise that neighbouring lags share drops out of them.
+///
+/// At lags that are windows of separations t, of mean t̄ and variance σ², the prediction is the average
+/// ⟨exp(l t)⟩ = exp(l t̄)(1 + ½ σ² l²) over the window. What is left out is the third moment about the
+/// mean, zero where separations fill the window evenly, and the fourth: for windows of width w,
+/// (λw)⁴/1920 of a mode of rate λ.
 #[derive(Clone, Debug)]
 pub struct Semigroup {
     plan: Arc<Plan>,
     /// The blocks that the averages are over; none where these are exact.
     blocks: Vec<usize>,
     expectations: Expectations,
+    /// σ² of the separations at each lag.
+    variances: Vec<f64>,
     observed: Array1<f64>,
     /// l_ab(T_k) in the orthonormal basis, the constant left out.
     generators: Vec<Array2<f64>>,
@@ -92,9 +99,9 @@ impl Semigroup {
     ) -> Result<Self> {
         sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
-        let all = sums.expectations(&blocks);
+        let (all, variances) = sums.with_variances(&blocks);
         let plan = Plan::new(Some(sums.clone()), &all, basis, config)?;
-        Self::assemble(Arc::new(plan), blocks, all)
+        Self::assemble(Arc::new(plan), blocks, all, variances)
     }
 
     /// The equations of a process whose moments and correlations are known.
@@ -104,10 +111,16 @@ impl Semigroup {
         config: &SemigroupConfig,
     ) -> Result<Self> {
         let plan = Plan::new(None, &expectations, basis, config)?;
-        Self::assemble(Arc::new(plan), Vec::new(), expectations)
+        let exact = vec![0.0; expectations.lags.len()];
+        Self::assemble(Arc::new(plan), Vec::new(), expectations, exact)
     }
 
-    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>, expectations: Expectations) -> Result<Self> {
+    fn assemble(
+        plan: Arc<Plan>,
+        blocks: Vec<usize>,
+        expectations: Expectations,
+        variances: Vec<f64>,
+    ) -> Result<Self> {
         let moments = expectations.moments.values();
         let gram = plan.gram.mapv(|place| moments[place]);
         let factor = orthonormalise(gram.view(), plan.config.degree)?;
@@ -128,6 +141,7 @@ impl Semigroup {
             plan,
             blocks,
             expectations,
+            variances,
             observed,
             generators,
             tests,
@@ -142,6 +156,35 @@ impl Semigroup {
             generator.scaled_add(*c, l);
         }
         generator
+    }
+
+    /// From E(t̄) to the average of E over each window, E (1 + ½ σ² l²).
+    fn average(&self, values: &mut [Array2<f64>], generator: ArrayView2<f64>) {
+        for (value, variance) in values.iter_mut().zip(&self.variances) {
+            if *variance > 0.0 {
+                let second = value.dot(&generator).dot(&generator);
+                value.scaled_add(0.5 * variance, &second);
+            }
+        }
+    }
+
+    /// What the derivative of that average along `direction` has besides the average of the derivative:
+    /// ½ σ² E (l̇ l + l l̇).
+    fn add_turn(
+        &self,
+        derivatives: &mut [Array2<f64>],
+        values: &[Array2<f64>],
+        generator: &Array2<f64>,
+        direction: &Array2<f64>,
+    ) {
+        if self.variances.iter().all(|variance| *variance == 0.0) {
+            return;
+        }
+        let turn = direction.dot(generator) + generator.dot(direction);
+        let windows = derivatives.iter_mut().zip(values).zip(&self.variances);
+        for ((derivative, value), variance) in windows {
+            derivative.scaled_add(0.5 * variance, &value.dot(&turn));
+        }
     }
 
     /// The test functions' part of E(t_k) − E(t_{k−1}), flat.
@@ -172,8 +215,8 @@ impl Equations for Semigroup {
             ));
         };
         let blocks = choose(&self.blocks, keep);
-        let expectations = sums.expectations(&blocks);
-        let some = Self::assemble(self.plan.clone(), blocks, expectations)?;
+        let (expectations, variances) = sums.with_variances(&blocks);
+        let some = Self::assemble(self.plan.clone(), blocks, expectations, variances)?;
         Ok(Box::new(some))
     }
     fn observed(&self) -> ArrayView1<'_, f64> {
@@ -181,8 +224,9 @@ impl Equations for Semigroup {
     }
     fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
         let generator = self.generator(coefficients);
-        let propagator = Propagator::new(generator.view(), &self.expectations.lags);
-        Ok(self.project(&propagator.values))
+        let mut values = Propagator::new(generator.view(), &self.expectations.lags).values;
+        self.average(&mut values, generator.view());
+        Ok(self.project(&values))
     }
     fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
         let generator = self.generator(coefficients);
@@ -190,13 +234,20 @@ impl Equations for Semigroup {
         let columns: Vec<Array1<f64>> = self
             .generators
             .par_iter()
-            .map(|direction| self.project(&propagator.derivative(direction.view())))
+            .map(|direction| {
+                let mut derivatives = propagator.derivative(direction.view());
+                self.average(&mut derivatives, generator.view());
+                self.add_turn(&mut derivatives, &propagator.values, &generator, direction);
+                self.project(&derivatives)
+            })
             .collect();
         let mut jacobian = Array2::zeros((self.observed.len(), columns.len()));
         for (mut place, column) in jacobian.columns_mut().into_iter().zip(&columns) {
             place.assign(column);
         }
-        Ok((self.project(&propagator.values), jacobian))
+        let mut values = propagator.values;
+        self.average(&mut values, generator.view());
+        Ok((self.project(&values), jacobian))
     }
     fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
         let mut config = self.plan.config;
@@ -207,7 +258,8 @@ impl Equations for Semigroup {
         let (sums, basis) = (self.plan.sums.clone(), &self.plan.basis);
         let plan = Plan::new(sums, &self.expectations, basis, &config)?;
         let expectations = self.expectations.clone();
-        let coarse = Self::assemble(Arc::new(plan), self.blocks.clone(), expectations)?;
+        let (blocks, variances) = (self.blocks.clone(), self.variances.clone());
+        let coarse = Self::assemble(Arc::new(plan), blocks, expectations, variances)?;
         Ok(Some(Box::new(coarse)))
     }
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {

@@ -1,10 +1,13 @@
 //! What is asked of a fit.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::lattice::RingConfig;
 use crate::check::CheckConfig;
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{PaperConfig, RecipeConfig};
 use crate::nn::TrainConfig;
@@ -18,6 +21,9 @@ use crate::validate::ValidateConfig;
 pub struct FitConfig {
     /// The one seed of all random numbers.
     pub seed: u64,
+    /// Let pairs reach across gaps (rows with NaN): they are samples that were not taken, not breaks
+    /// between records ([`Ensemble::bridged`](crate::Ensemble::bridged)).
+    pub bridge_gaps: bool,
     /// Fraction of the data that no fit sees, kept for the validation.
     pub held_out: f64,
     /// The pre-flight check.
@@ -40,6 +46,7 @@ impl Default for FitConfig {
     fn default() -> Self {
         Self {
             seed: 0,
+            bridge_gaps: false,
             held_out: 0.25,
             check: CheckConfig::default(),
             score: ScoreConfig::default(),
@@ -125,6 +132,14 @@ impl Default for RolloutConfig {
 }
 
 impl FitConfig {
+    /// The record as it is asked to be taken, with or without its gaps.
+    pub(super) fn record<'a>(&self, ensemble: &'a Ensemble) -> Result<Cow<'a, Ensemble>> {
+        Ok(match self.bridge_gaps {
+            true => Cow::Owned(ensemble.bridged()?),
+            false => Cow::Borrowed(ensemble),
+        })
+    }
+
     /// From the text of a TOML file.
     ///
     /// # Errors

@@ -113,7 +113,7 @@ fn short_statistics(
     horizon: f64,
     control: &Control,
 ) -> Result<LaggedSums> {
-    let interval = interval_of(training)?;
+    let interval = training.typical_interval()?;
     let stride = ((PART * horizon / interval) as usize / INTERVALS).max(1);
     let lags: Vec<f64> = (0..=INTERVALS)
         .map(|k| (k * stride) as f64 * interval)
@@ -128,6 +128,14 @@ fn short_statistics(
     accumulate_lagged(training, &future, &initial, &grid, &statistics, control)
 }
 
+/// How the short statistics are integrated over their lags, which are unequal where sampling is uneven.
+fn rule(training: &Ensemble) -> IntegralRule {
+    match training.sampling_interval() {
+        Some(_) => IntegralRule::Simpson,
+        None => IntegralRule::Cubic,
+    }
+}
+
 /// Which entries of M matter, by the constant matrix that links coordinates and score over short times.
 pub(super) fn find_structure(
     training: &Ensemble,
@@ -139,7 +147,7 @@ pub(super) fn find_structure(
     let config = StructureConfig {
         horizons: vec![INTERVALS / 4, INTERVALS / 2, INTERVALS],
         ridge: 1e-6,
-        rule: IntegralRule::Simpson,
+        rule: rule(training),
     };
     estimate_structure(&sums, &config)
 }
@@ -152,7 +160,7 @@ fn constant(
     control: &Control,
 ) -> Result<MobilityFound> {
     let sums = short_statistics(training, score, horizon, control)?;
-    let method = PhiMethod::Integral(IntegralRule::Simpson);
+    let method = PhiMethod::Integral(rule(training));
     let phi = estimate_constant_mobility(&sums, &method, SymmetryClass::None)?;
     let typical = phi.value.diag().iter().map(|d| d.abs()).sum::<f64>() / training.dim() as f64;
     let phi = phi.repaired(1e-3 * typical)?;
@@ -205,8 +213,7 @@ pub(super) fn by_network(
     control: &Control,
 ) -> Result<(StoredScore, String, MobilityFound)> {
     let found = if config.ring.sites == 0 {
-        let interval = interval_of(training)?;
-        let paper = with_lags(&config.paper, interval, horizon, config.seed);
+        let paper = with_lags(&config.paper, training, horizon, config.seed)?;
         fit_paper_mobility(training, &paper, Some(folder), control)?
     } else if config.ring.span == RingSpan::Spin {
         return spin_by_network(training, config, folder, control);
@@ -242,13 +249,34 @@ pub(super) fn by_network(
 
 /// Lags up to a little more than the decorrelation time, as the paper has them, and seeds, where the
 /// configuration leaves them open.
-fn with_lags(config: &PaperConfig, interval: f64, horizon: f64, seed: u64) -> PaperConfig {
+fn with_lags(
+    config: &PaperConfig,
+    training: &Ensemble,
+    horizon: f64,
+    seed: u64,
+) -> Result<PaperConfig> {
     /// Lags of the operator.
     const LAGS: usize = 24;
+    /// Typical intervals between them in an uneven record, where a sample must have a partner near each
+    /// and may have none in one interval, and the fewest lags that are then of use.
+    const UNEVEN_STRIDE: usize = 4;
+    const FEWEST: usize = 6;
+    let interval = training.typical_interval()?;
     let mut paper = config.clone();
-    let stride = ((1.15 * horizon / interval) as usize / LAGS).max(1);
+    let reach = (1.15 * horizon / interval) as usize;
+    let (mut stride, mut lags) = ((reach / LAGS).max(1), LAGS);
+    if training.sampling_interval().is_none() {
+        stride = stride.max(UNEVEN_STRIDE);
+        lags = lags.min(reach / stride);
+    }
     if paper.lags.is_empty() {
-        paper.lags = (1..=LAGS).map(|k| (k * stride) as f64 * interval).collect();
+        if lags < FEWEST {
+            return Err(Error::input(format!(
+                "samples at uneven times, {interval} apart in the median, are too few for the paper's \
+                 recipe where correlations last {horizon:.3}; use recipe semigroup"
+            )));
+        }
+        paper.lags = (1..=lags).map(|k| (k * stride) as f64 * interval).collect();
     }
     if paper.short_lags.is_empty() {
         let short = ((0.015 * horizon / interval) as usize).max(1);
@@ -257,14 +285,15 @@ fn with_lags(config: &PaperConfig, interval: f64, horizon: f64, seed: u64) -> Pa
     paper.stationary.noise.seed = seed;
     paper.conditional.noise.seed = seed;
     paper.mobility.seed = seed;
-    paper
+    Ok(paper)
 }
 
-/// The sampling interval of a record that has one.
+/// The sampling interval of a record of a ring.
 pub(super) fn interval_of(training: &Ensemble) -> Result<f64> {
     training.sampling_interval().ok_or_else(|| {
         Error::input(
-            "the record is sampled at uneven times; interpolate or thin it to one interval first",
+            "the record is sampled at uneven times, and a ring is learned from even ones only; \
+             interpolate it to one interval, or learn without ring.sites (recipes semigroup and weak)",
         )
     })
 }

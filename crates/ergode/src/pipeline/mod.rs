@@ -101,8 +101,10 @@ pub fn fit_langevin(
     let fingerprint = format!("{:016x}", ensemble.fingerprint());
     let base = json!({
         "ergode": env!("CARGO_PKG_VERSION"), "data": fingerprint, "seed": config.seed,
-        "held_out": config.held_out,
+        "held_out": config.held_out, "bridge_gaps": config.bridge_gaps,
     });
+    let record = config.record(ensemble)?;
+    let ensemble = &*record;
     let mut seconds = BTreeMap::new();
     tell("checking");
     let key = json!({"base": base, "check": config.check});
@@ -182,7 +184,8 @@ fn horizon(check: &CheckReport, config: &FitConfig) -> Result<f64> {
     }
     Err(Error::input(
         "no coordinate decorrelates within the record, so that nothing can be learned from it; give \
-         a longer record, or the longest lag by hand (mobility.horizon)",
+         a longer record, or the longest lag by hand (mobility.horizon); where gaps cut it short that \
+         are only samples that were not taken, set bridge_gaps = true",
     ))
 }
 

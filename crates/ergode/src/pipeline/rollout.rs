@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::FitConfig;
 use super::results::ValidationResults;
-use crate::check::{Finding, Severity, decorrelation_times};
+use crate::check::{Finding, Severity, decorrelation_times, mean_interval};
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
@@ -58,10 +58,9 @@ pub fn validate_model(
     control: &Control,
 ) -> Result<(Validation, Runs)> {
     let clock = Instant::now();
+    let held_out = &*config.record(held_out)?;
     let record = record.unwrap_or(held_out);
-    let interval = record.sampling_interval().ok_or_else(|| {
-        Error::input("a model is validated against evenly sampled data; interpolate or thin them")
-    })?;
+    let interval = record.typical_interval()?;
     let mut protocol = protocol(record, interval, config, control)?;
     let mut findings = Vec::new();
     let (mut dt, mut outside) = (0.0, 0.0);
@@ -231,7 +230,7 @@ fn protocol(
 ) -> Result<SimulateConfig> {
     /// A trajectory lasts at least this many decorrelation times.
     const SHORTEST: f64 = 30.0;
-    let total = record.samples() as f64 * interval * config.simulate.length;
+    let total = record.samples() as f64 * mean_interval(record) * config.simulate.length;
     let times = decorrelation_times(record, control)?;
     let longest = times.into_iter().flatten().fold(interval, f64::max);
     let trajectories = config.simulate.trajectories.max(record.len()).max(1);

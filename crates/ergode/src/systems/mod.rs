@@ -169,6 +169,47 @@ pub fn generate(system: &dyn System, protocol: &Protocol, control: &Control) -> 
     Ok(simulation)
 }
 
+/// Reference data at uneven times: with `poisson` those of a Poisson process whose mean interval is the
+/// save interval of the protocol, and with a part `missing` of the rows left out at random.
+///
+/// The system is simulated on a grid of times several times finer, and each row of it kept with one
+/// probability: samples are states of the simulation at their exact times, never interpolated. The fine
+/// simulation is held in memory.
+///
+/// # Errors
+/// When `missing` is not at least 0 and below 1, or the simulation cannot be made.
+pub fn generate_uneven(
+    system: &dyn System,
+    protocol: &Protocol,
+    poisson: bool,
+    missing: f64,
+    control: &Control,
+) -> Result<Simulation> {
+    /// Most rows of the fine grid in a mean interval.
+    const FINER: usize = 8;
+    if !(0.0..1.0).contains(&missing) {
+        return Err(Error::input(format!(
+            "a part of {missing} of the rows cannot be missing; give at least 0 and less than 1"
+        )));
+    }
+    let mut fine = protocol.clone();
+    let steps = (fine.simulate.save_every / fine.simulate.dt).round() as usize;
+    let divides = |parts: &usize| protocol.exact || steps.is_multiple_of(*parts);
+    let parts = if poisson {
+        (1..=FINER).rfind(divides).unwrap_or(1)
+    } else {
+        1
+    };
+    fine.simulate.save_every /= parts as f64;
+    let mut simulation = generate(system, &fine, control)?;
+    let probability = (1.0 - missing) / parts as f64;
+    simulation.ensemble = simulation.ensemble.with_rows(|k, _| {
+        let mut stream = Stream::new(fine.simulate.seed, Purpose::Analysis, k as u64);
+        move |_| stream.uniform() < probability
+    })?;
+    Ok(simulation)
+}
+
 fn sample_transitions(
     system: &dyn System,
     config: &SimulateConfig,

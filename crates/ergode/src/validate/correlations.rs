@@ -1,6 +1,9 @@
 //! Correlations of observables inside and outside a fit.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use ndarray::{Array1, Array2, ArrayView2};
 
 use super::config::ValidateConfig;
 use super::curves::{Comparison, CurveAxis, Shape, compare};
@@ -10,7 +13,9 @@ use super::setting::Setting;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, Subsample, accumulate_lagged};
+use crate::lagged::{
+    Jackknife, LagGrid, LaggedConfig, LaggedSums, PairSums, Subsample, accumulate_lagged,
+};
 use crate::observable::Functions;
 
 /// C_mn(τ) = ⟨φ_m(x_τ) φ_n(x_0)⟩ at some lags.
@@ -99,8 +104,17 @@ impl Family {
         config: &ValidateConfig,
         control: &Control,
     ) -> Result<Comparison> {
-        let estimate = |ensemble: &Ensemble| self.estimate(ensemble, setting, config, control);
-        let (data, rollouts) = setting.each(estimate)?;
+        let (lags, data, rollouts) = if setting.even {
+            let estimate = |ensemble: &Ensemble| {
+                let thinned = self.thinned(ensemble, setting)?;
+                let grid = LagGrid::for_ensemble(&thinned, &self.lags)?;
+                self.curves(&self.accumulate(&thinned, &grid, config, control)?, None)
+            };
+            let (data, rollouts) = setting.each(estimate)?;
+            (self.lags.clone(), data, rollouts)
+        } else {
+            self.in_windows(setting, config, control)?
+        };
         let shape = |&(m, n): &(usize, usize)| Shape {
             label: format!(
                 "{} with {}",
@@ -109,7 +123,7 @@ impl Family {
             ),
             axes: vec![CurveAxis {
                 name: "lag".into(),
-                at: self.lags.clone(),
+                at: lags.clone(),
             }],
         };
         let shapes = self.channels.iter().map(shape).collect();
@@ -120,6 +134,38 @@ impl Family {
             Norm::RootMeanSquare,
             config.draws,
             config.seed,
+        ))
+    }
+
+    /// The mean separations in the lag windows of uneven data, and the curves of these and of every
+    /// rollout, averaged over the same windows.
+    fn in_windows(
+        &self,
+        setting: &Setting,
+        config: &ValidateConfig,
+        control: &Control,
+    ) -> Result<(Vec<f64>, Jackknife, Vec<Jackknife>)> {
+        let windows = |lags: Vec<f64>| LagGrid::windows(lags, 0.5 * setting.interval);
+        let grid = windows(windows(self.lags.clone())?.occupied(&setting.held_out))?;
+        let data = self.accumulate(&setting.held_out, &grid, config, control)?;
+        let separations = Separations::of(&data);
+        let estimate = |ensemble: &Ensemble| {
+            let (near, weights) = match ensemble.sampling_interval() {
+                None => (grid.clone(), None),
+                Some(interval) => {
+                    let (steps, weights) = separations.weights(interval);
+                    (LagGrid::even(interval, steps)?, Some(weights))
+                }
+            };
+            let sums = self.accumulate(ensemble, &near, config, control)?;
+            self.curves(&sums, weights.as_ref().map(|weights| weights.view()))
+        };
+        let rollouts = setting.rollouts.iter().map(estimate);
+        let rollouts = rollouts.collect::<Result<_>>()?;
+        Ok((
+            separations.means.to_vec(),
+            self.curves(&data, None)?,
+            rollouts,
         ))
     }
 
@@ -134,21 +180,14 @@ impl Family {
         }
     }
 
-    /// The curves of one ensemble, one after the other.
-    fn estimate(
+    fn accumulate(
         &self,
         ensemble: &Ensemble,
-        setting: &Setting,
+        grid: &LagGrid,
         config: &ValidateConfig,
         control: &Control,
-    ) -> Result<Jackknife> {
-        let thinned = self.thinned(ensemble, setting)?;
-        let ensemble = &*thinned;
-        let grid = match ensemble.sampling_interval() {
-            Some(_) => LagGrid::for_ensemble(ensemble, &self.lags)?,
-            None => LagGrid::windows(self.lags.clone(), 0.5 * setting.interval)?,
-        };
-        let products = self.lags.len() * (self.future.len() + 1) * self.initial.len();
+    ) -> Result<LaggedSums> {
+        let products = grid.len() * (self.future.len() + 1) * self.initial.len();
         let samples = ensemble.samples();
         let dear = (samples as f64 * products as f64 / WORK).ceil() as usize;
         let statistics = LaggedConfig {
@@ -156,18 +195,65 @@ impl Family {
             blocking: config.blocking,
             first_trajectory: 0,
         };
-        let sums = accumulate_lagged(
-            ensemble,
-            &self.future,
-            &self.initial,
-            &grid,
-            &statistics,
-            control,
-        )?;
+        let (future, initial) = (&self.future, &self.initial);
+        accumulate_lagged(ensemble, future, initial, grid, &statistics, control)
+    }
+
+    /// The curves of one ensemble, one after the other, at the lags of its statistics or at those that
+    /// `weights` over them give.
+    fn curves(&self, sums: &LaggedSums, weights: Option<ArrayView2<f64>>) -> Result<Jackknife> {
         sums.jackknife(|sums: &PairSums| {
-            let matrices: Vec<_> = (0..self.lags.len()).map(|l| sums.correlation(l)).collect();
-            let curve = |&(m, n): &(usize, usize)| matrices.iter().map(move |c| c[[m, n]]);
+            let lags = sums.lags().len();
+            let matrices: Vec<_> = (0..lags).map(|l| sums.correlation(l)).collect();
+            let curve = |&(m, n): &(usize, usize)| {
+                let values: Array1<f64> = matrices.iter().map(|c| c[[m, n]]).collect();
+                weights.map_or(values.clone(), |weights| weights.dot(&values))
+            };
             self.channels.iter().flat_map(curve).collect()
         })
+    }
+}
+
+/// The separations t in the lag windows of uneven data.
+struct Separations {
+    means: Array1<f64>,
+    variances: Array1<f64>,
+}
+
+impl Separations {
+    fn of(sums: &LaggedSums) -> Self {
+        let total = sums.total();
+        Self {
+            means: total.lags(),
+            variances: total.lag_variances(sums.grid()),
+        }
+    }
+
+    /// Averages over the windows from curves at whole numbers of samples: with h the interval and c the
+    /// multiple of it nearest to the mean of t, u₁ = ⟨t − c⟩ and u₂ = ⟨(t − c)²⟩,
+    /// ⟨C⟩ = C(c) + u₁ [C(c+h) − C(c−h)]/2h + u₂ [C(c+h) − 2C(c) + C(c−h)]/2h², exact for parabolas. The
+    /// numbers of samples, and the weights (window, number).
+    fn weights(&self, interval: f64) -> (Vec<usize>, Array2<f64>) {
+        let nearest = |t: &f64| match *t {
+            0.0 => 0,
+            t => ((t / interval).round() as usize).max(1),
+        };
+        let centres: Vec<usize> = self.means.iter().map(nearest).collect();
+        let around = |c: &usize| c.saturating_sub(1)..=c + usize::from(*c > 0);
+        let steps: BTreeSet<usize> = centres.iter().flat_map(around).collect();
+        let steps: Vec<usize> = steps.into_iter().collect();
+        let mut weights = Array2::zeros((centres.len(), steps.len()));
+        for (k, centre) in centres.iter().enumerate() {
+            let place = steps.partition_point(|step| step < centre);
+            weights[[k, place]] = 1.0;
+            if *centre > 0 {
+                let first = self.means[k] / interval - *centre as f64;
+                let second = self.variances[k] / (interval * interval) + first * first;
+                weights[[k, place - 1]] = 0.5 * (second - first);
+                weights[[k, place]] = 1.0 - second;
+                weights[[k, place + 1]] = 0.5 * (second + first);
+            }
+        }
+        (steps, weights)
     }
 }

@@ -12,7 +12,8 @@ use crate::lagged::{Jackknife, LagGrid};
 pub(super) struct Setting {
     pub(super) held_out: Ensemble,
     pub(super) rollouts: Vec<Ensemble>,
-    /// The common interval, the mean one of the data where some sampling is uneven.
+    /// The common interval; where the data are sampled unevenly that of the rollouts, and where these
+    /// have none either the mean one of the data.
     pub(super) interval: f64,
     /// True where every ensemble is sampled every `interval`.
     pub(super) even: bool,
@@ -140,11 +141,12 @@ fn common_interval(
     let intervals: Option<Vec<f64>> = all().map(Ensemble::sampling_interval).collect();
     let Some(intervals) = intervals else {
         notes.push(
-            "sampling is uneven: correlations are over lag windows, and spectra and passage times \
-             are left out; interpolate to one interval to compare these too"
+            "sampling is uneven: correlations are over lag windows, and spectra, time scales and \
+             passage times, which need one interval, are left out"
                 .to_owned(),
         );
-        return Ok((all().cloned().collect(), mean_interval(held_out), false));
+        let unit = common(rollouts).unwrap_or_else(|| mean_interval(held_out));
+        return Ok((all().cloned().collect(), unit, false));
     };
     let largest = intervals.iter().copied().fold(0.0, f64::max);
     let mut ensembles = Vec::with_capacity(intervals.len());
@@ -167,6 +169,14 @@ fn common_interval(
         });
     }
     Ok((ensembles, largest, true))
+}
+
+/// The sampling interval that all rollouts share.
+fn common(rollouts: &[Rollout]) -> Option<f64> {
+    let mut intervals = rollouts.iter().map(|r| r.ensemble.sampling_interval());
+    let first = intervals.next()??;
+    let same = |other: Option<f64>| other.is_some_and(|o| (o / first - 1.0).abs() < 1e-9);
+    intervals.all(same).then_some(first)
 }
 
 /// Duration of the longest stretch without gaps.

@@ -20,7 +20,7 @@ use crate::score::Score;
 pub struct ResidualConfig {
     /// Degree p of the local polynomial.
     pub degree: usize,
-    /// Its bandwidth h in sampling intervals (in lag spacings where sampling is uneven).
+    /// Its bandwidth h in sampling intervals (in typical ones where sampling is uneven).
     pub bandwidth: f64,
 }
 
@@ -37,13 +37,7 @@ impl ResidualConfig {
     /// Lags that the local polynomials need around those of `grid`, and their spacing.
     pub(crate) fn grid(&self, ensemble: &Ensemble, grid: &LagGrid) -> Result<(LagGrid, f64)> {
         let lags = grid.lags();
-        let Some(interval) = ensemble.sampling_interval() else {
-            let spacing = lags
-                .windows(2)
-                .map(|w| w[1] - w[0])
-                .fold(f64::INFINITY, f64::min);
-            return Ok((grid.clone(), spacing));
-        };
+        let interval = ensemble.typical_interval()?;
         let reach = (4.0 * self.bandwidth).ceil() as usize;
         let mut steps: Vec<usize> = Vec::new();
         for lag in lags {
@@ -51,7 +45,14 @@ impl ResidualConfig {
             let first = steps.last().map_or(0, |last| last + 1);
             steps.extend(step.saturating_sub(reach).max(first)..=step + reach);
         }
-        Ok((LagGrid::even(interval, steps)?, interval))
+        let grid = match ensemble.sampling_interval() {
+            Some(interval) => LagGrid::even(interval, steps)?,
+            None => {
+                let centres = steps.iter().map(|step| *step as f64 * interval);
+                LagGrid::windows(centres.collect(), 0.5 * interval)?
+            }
+        };
+        Ok((grid, interval))
     }
 }
 
@@ -111,7 +112,7 @@ pub fn estimate_residual(
         .grid()
         .lags()
         .iter()
-        .map(|lag| nominal.partition_point(|other| *other < lag - 1e-9 * spacing))
+        .map(|lag| nominal.partition_point(|other| *other < lag - 0.5 * spacing))
         .collect();
     let polynomial = LocalPolynomial {
         degree: config.degree,

@@ -119,7 +119,7 @@ pub fn fit_paper_mobility(
     let kept = |name: &str| folder.map(|folder| folder.join(name));
     let path = kept("stationary.json");
     let stationary = fit_denoising_score(ensemble, &config.stationary, path.as_deref(), control)?;
-    let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    let grid = operator_grid(ensemble, &config.lags)?;
     let path = kept("conditional.json");
     let (network, path) = (&config.conditional, path.as_deref());
     let conditional = fit_conditional_score(ensemble, &stationary, &grid, network, path, control)?;
@@ -152,4 +152,15 @@ pub fn fit_paper_mobility(
         constant,
         fit,
     })
+}
+
+/// The lags of the operator. In an uneven record they are windows that reach half way to the next lag: the
+/// conditional score takes every pair at its own lag, and a sample needs a partner in each of them.
+fn operator_grid(ensemble: &Ensemble, lags: &[f64]) -> Result<LagGrid> {
+    let spacings = lags.windows(2).map(|w| w[1] - w[0]);
+    let spacing = spacings.fold(f64::INFINITY, f64::min);
+    match ensemble.sampling_interval() {
+        None if spacing.is_finite() => LagGrid::windows(lags.to_vec(), 0.5 * spacing),
+        _ => LagGrid::for_ensemble(ensemble, lags),
+    }
 }

@@ -1,0 +1,131 @@
+//! From uneven and gappy data to a verdict.
+
+use ergode::{
+    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FitConfig, Fitted, Purpose,
+    Recipe, RunFolder, Severity, Stream, Times, Trajectory, Verdict, check_ensemble, fit_langevin,
+};
+
+use crate::lagged_uneven::poisson;
+use crate::mobility::rotating;
+use crate::support::{Z_BOUND, rows};
+
+fn fit(data: &Ensemble, config: &FitConfig, reference: &Affine2dReference) -> Fitted {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::open(folder.path()).unwrap();
+    let exact = Some(reference as _);
+    fit_langevin(data, config, &run, exact, &|_| {}, &Control::new()).unwrap()
+}
+
+/// D within 5 %, correlations within 1.3 of the noise floor.
+fn good(fitted: &Fitted) -> bool {
+    let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
+    println!(
+        "D {:.4}, R {:?}, over floor {:.3}, other {:.3}, chi2 {:?}, {:?}",
+        truth.diffusion_rel_l2,
+        truth.current_rel_l2,
+        validation.rmse_over_floor,
+        validation.other_over_floor,
+        fitted.results.mobility.chi2_per_equation,
+        fitted.results.wall_s
+    );
+    truth.diffusion_rel_l2 < 0.05 && validation.rmse_over_floor < 1.3
+}
+
+/// Samples at Poisson times with a fifth of them missing are learned as even ones are, by both recipes; the
+/// same samples taken to be evenly spaced are not.
+#[test]
+fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
+    let system = Affine2d::default();
+    let data = poisson(&system, 300.0, 0.01, 0.2, 7);
+    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let mut config = FitConfig::default();
+    for recipe in [Recipe::Auto, Recipe::Weak] {
+        config.mobility.recipe = recipe;
+        let fitted = fit(&data, &config, &reference);
+        assert!(good(&fitted), "{recipe:?}");
+        assert_eq!(
+            fitted.results.validation.verdict,
+            Verdict::Pass,
+            "{:?}",
+            fitted.validation.reasons
+        );
+        assert!(fitted.validation.spectra.curves.is_empty());
+        assert!(fitted.page.html().contains("sampling is uneven"));
+    }
+    let counted = (0..data.len()).map(|k| {
+        let trajectory = &data.trajectories()[k];
+        let step = 300.0 / trajectory.len() as f64;
+        Trajectory::new(rows(&data, k).to_owned(), Times::every(step))
+    });
+    // One interval for all, as a file without times would have.
+    let counted: Vec<Trajectory> = counted.collect();
+    let Times::Even { step, .. } = *counted[0].times() else {
+        unreachable!("made even")
+    };
+    let values = counted.iter().map(|t| t.values().clone());
+    let counted = values.map(|values| Trajectory::new(values, Times::every(step)));
+    let counted = Ensemble::new(counted.collect()).unwrap();
+    config.mobility.recipe = Recipe::Auto;
+    assert!(!good(&fit(&counted, &config, &reference)), "the twin");
+}
+
+/// The check of uneven and gappy data tells how they are sampled and raises no alarm; with pairs cut at
+/// missing samples or bridging them the diffusion is right, with bridges more precisely.
+#[test]
+fn gaps_are_counted_and_bridged() {
+    let system = rotating(2);
+    let whole = poisson(&system, 400.0, 0.05, 0.0, 9);
+    let mut stream = Stream::new(10, Purpose::Analysis, 0);
+    let gappy = (0..whole.len()).map(|k| {
+        let mut values = rows(&whole, k).to_owned();
+        for mut row in values.rows_mut() {
+            if stream.uniform() < 0.2 {
+                row.fill(f64::NAN);
+            }
+        }
+        Trajectory::new(values, whole.trajectories()[k].times().clone())
+    });
+    let gappy = Ensemble::new(gappy.collect()).unwrap();
+    let report = check_ensemble(&whole, &CheckConfig::default(), &Control::new()).unwrap();
+    println!("{:#?}", report.findings);
+    assert_eq!(report.verdict, Verdict::Pass);
+    let found = |kind: &str| report.findings.iter().any(|f| f.kind == kind);
+    assert!(found("uneven-sampling") && found("usable-lags") && !found("gaps"));
+
+    let report = check_ensemble(&gappy, &CheckConfig::default(), &Control::new()).unwrap();
+    let gaps = report.findings.iter().find(|f| f.kind == "gaps").unwrap();
+    println!("{:#?}", report.findings);
+    assert_eq!(gaps.severity, Severity::Info);
+    assert!(
+        gaps.message.contains(" 20.") || gaps.message.contains(" 19."),
+        "{}",
+        gaps.message
+    );
+    assert!(gaps.advice.contains("bridge_gaps"));
+    let run = |bridge_gaps: bool| {
+        let folder = tempfile::tempdir().unwrap();
+        let config = FitConfig {
+            bridge_gaps,
+            ..FitConfig::default()
+        };
+        let open = RunFolder::open(folder.path()).unwrap();
+        fit_langevin(&gappy, &config, &open, None, &|_| {}, &Control::new()).unwrap()
+    };
+    // In both, D and R of the linear system within their errors; bridges make them smaller.
+    let exact = system.mobility_matrix();
+    let worst = |fitted: &Fitted| {
+        let coefficients = &fitted.results.mobility.coefficients;
+        println!("{:?} {coefficients:?}", fitted.results.validation);
+        let z = [("D[x,x] 1", exact[[0, 0]]), ("D[y,y] 1", exact[[1, 1]])].map(|(label, exact)| {
+            let found = coefficients[label];
+            ((found.value - exact) / found.stderr).abs()
+        });
+        (z[0].max(z[1]), coefficients["D[x,x] 1"].stderr)
+    };
+    let (cut, bridged) = (run(false), run(true));
+    assert_eq!(bridged.results.validation.verdict, Verdict::Pass);
+    let ((z_cut, error_cut), (z, error)) = (worst(&cut), worst(&bridged));
+    println!("z {z_cut:.2} {z:.2}, errors {error_cut:.5} {error:.5}");
+    assert!(z_cut < Z_BOUND && z < Z_BOUND);
+    assert!(error < error_cut);
+}
