@@ -37,62 +37,78 @@ pub(crate) fn poisson(
 fn the_ends_of_pairs_count_alike_in_windows_from_zero() {
     let mut stream = Stream::new(8, Purpose::Analysis, 0);
     let mut t = 0.0;
-    let times: Vec<f64> = (0..60)
+    let times: Vec<f64> = (0..700)
         .map(|_| {
             t += 0.1 + stream.uniform();
             t
         })
         .collect();
-    let mut values = Array2::from_shape_fn((60, 1), |_| 3.0 + stream.normal());
+    let mut values = Array2::from_shape_fn((700, 1), |_| 3.0 + stream.normal());
     values[[20, 0]] = f64::NAN;
     let record = Trajectory::new(values.clone(), Times::Uneven(times.clone().into()));
     let data = Ensemble::new(vec![record]).unwrap();
     let square = FunctionList::new(1, vec!["x2".into()], |x, out| out[0] = x[0] * x[0]);
     let x = FunctionList::new(1, vec!["x".into()], |x, out| out[0] = x[0]);
     let (centres, half) = ([0.0, 0.7, 2.1], 0.35);
-    let grid = LagGrid::windows(centres.to_vec(), half).unwrap();
-    let config = LaggedConfig {
-        blocking: ergode::Blocking::Trajectories,
-        ..LaggedConfig::default()
-    };
-    let sums = accumulate_lagged(&data, &square, &x, &grid, &config, &Control::new()).unwrap();
-    let total = sums.total();
-    let phi = |i: usize| values[[i, 0]].powi(2);
-    let samples: Vec<usize> = (0..60).filter(|i| *i != 20).collect();
-    let mean = |f: &dyn Fn(usize) -> f64| {
-        samples.iter().map(|i| f(*i)).sum::<f64>() / samples.len() as f64
-    };
-    for (lag, centre) in centres.into_iter().enumerate().skip(1) {
-        let (mut n, mut separations, mut squares) = (0.0, 0.0, 0.0);
-        let (mut change, mut plain, mut future, mut initial) = (0.0, 0.0, 0.0, 0.0);
-        for &i in &samples {
-            for &j in samples.iter().filter(|j| **j > i && (i < 20) == (**j < 20)) {
-                let separation = times[j] - times[i];
-                if separation >= centre - half && separation < centre + half {
-                    let (now, later) = (values[[i, 0]], values[[j, 0]]);
-                    n += 1.0;
-                    separations += separation;
-                    squares += separation * separation;
-                    change += phi(j) * now - 0.5 * (phi(i) * now + phi(j) * later);
-                    plain += phi(j) * now;
-                    future += 0.5 * (phi(j) - phi(i));
-                    initial += 0.5 * (now - later);
+    let grid = LagGrid::windows(centres.to_vec(), half)
+        .unwrap()
+        .with_ends_off();
+    for stride in [1, 3] {
+        let config = LaggedConfig {
+            blocking: ergode::Blocking::Trajectories,
+            subsample: ergode::Subsample::Stride(stride),
+            ..LaggedConfig::default()
+        };
+        let sums = accumulate_lagged(&data, &square, &x, &grid, &config, &Control::new()).unwrap();
+        let total = sums.total();
+        let phi = |i: usize| values[[i, 0]].powi(2);
+        let samples: Vec<usize> = (0..700).filter(|i| *i != 20).collect();
+        // A stride begins anew after the gap.
+        let starts = samples.iter().copied();
+        let starts: Vec<usize> = starts
+            .filter(|i| {
+                if *i < 20 {
+                    i % stride == 0
+                } else {
+                    (i - 21) % stride == 0
+                }
+            })
+            .collect();
+        let mean = |f: &dyn Fn(usize) -> f64| {
+            starts.iter().map(|i| f(*i)).sum::<f64>() / starts.len() as f64
+        };
+        for (lag, centre) in centres.into_iter().enumerate().skip(1) {
+            let (mut n, mut separations, mut squares) = (0.0, 0.0, 0.0);
+            let (mut change, mut plain, mut future, mut initial) = (0.0, 0.0, 0.0, 0.0);
+            for &i in &starts {
+                for &j in samples.iter().filter(|j| **j > i && (i < 20) == (**j < 20)) {
+                    let separation = times[j] - times[i];
+                    if separation >= centre - half && separation < centre + half {
+                        let (now, later) = (values[[i, 0]], values[[j, 0]]);
+                        n += 1.0;
+                        separations += separation;
+                        squares += separation * separation;
+                        change += phi(j) * now - 0.5 * (phi(i) * now + phi(j) * later);
+                        plain += phi(j) * now;
+                        future += 0.5 * (phi(j) - phi(i));
+                        initial += 0.5 * (now - later);
+                    }
                 }
             }
+            let expected = change / n + mean(&|i| phi(i) * values[[i, 0]]);
+            assert!((total.correlation(lag)[[0, 0]] - expected).abs() < 1e-10);
+            assert!(
+                (plain / n - expected).abs() > 1e-3,
+                "the plain average is another"
+            );
+            assert!((total.future_mean(lag)[0] - future / n - mean(&phi)).abs() < 1e-10);
+            let level = initial / n + mean(&|i| values[[i, 0]]);
+            assert!((total.initial_mean(lag)[0] - level).abs() < 1e-10);
+            let variance = squares / n - (separations / n).powi(2);
+            assert!((total.lag_variances(&grid)[lag] - variance).abs() < 1e-10);
         }
-        let expected = change / n + mean(&|i| phi(i) * values[[i, 0]]);
-        assert!((total.correlation(lag)[[0, 0]] - expected).abs() < 1e-10);
-        assert!(
-            (plain / n - expected).abs() > 1e-3,
-            "the plain average is another"
-        );
-        assert!((total.future_mean(lag)[0] - future / n - mean(&phi)).abs() < 1e-10);
-        let level = initial / n + mean(&|i| values[[i, 0]]);
-        assert!((total.initial_mean(lag)[0] - level).abs() < 1e-10);
-        let variance = squares / n - (separations / n).powi(2);
-        assert!((total.lag_variances(&grid)[lag] - variance).abs() < 1e-10);
+        assert_eq!(total.lag_variances(&grid)[0], 0.0);
     }
-    assert_eq!(total.lag_variances(&grid)[0], 0.0);
 }
 
 /// C(t) − C(0) at the first window of Poisson samples: right within its error, which is many times smaller
@@ -105,7 +121,9 @@ fn the_noise_of_uneven_numbers_of_partners_is_taken_out() {
     // Poisson intervals have their median at ln 2 of their mean; an eighth of it is the grid of times.
     assert!((delta / 0.02 - 2f64.ln()).abs() < 0.125, "{delta}");
     let x = FunctionList::new(2, names(2), |x, out| out.copy_from_slice(x));
-    let grid = LagGrid::for_ensemble(&data, &[0.0, delta]).unwrap();
+    let grid = LagGrid::for_ensemble(&data, &[0.0, delta])
+        .unwrap()
+        .with_ends_off();
     let (mut levelled, mut plain) = (Vec::new(), Vec::new());
     for k in 0..data.len() {
         let one = data.select(&[k]).unwrap();

@@ -16,8 +16,8 @@ fn fit(data: &Ensemble, config: &FitConfig, reference: &Affine2dReference) -> Fi
     fit_langevin(data, config, &run, exact, &|_| {}, &Control::new()).unwrap()
 }
 
-/// D within 5 %, correlations within 1.3 of the noise floor.
-fn good(fitted: &Fitted) -> bool {
+/// D within `bound`, correlations within 1.3 of the noise floor.
+fn good(fitted: &Fitted, bound: f64) -> bool {
     let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
     println!(
         "D {:.4}, R {:?}, over floor {:.3}, other {:.3}, chi2 {:?}, {:?}",
@@ -28,7 +28,7 @@ fn good(fitted: &Fitted) -> bool {
         fitted.results.mobility.chi2_per_equation,
         fitted.results.wall_s
     );
-    truth.diffusion_rel_l2 < 0.05 && validation.rmse_over_floor < 1.3
+    truth.diffusion_rel_l2 < bound && validation.rmse_over_floor < 1.3
 }
 
 /// Samples at Poisson times with a fifth of them missing are learned as even ones are, by both recipes; the
@@ -39,10 +39,12 @@ fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
     let data = poisson(&system, 300.0, 0.01, 0.2, 7);
     let reference = Affine2dReference::solve(system, 200).unwrap();
     let mut config = FitConfig::default();
-    for recipe in [Recipe::Auto, Recipe::Weak] {
+    config.mobility.degrees = Some((2, 2));
+    // The weak form sees the noise of the numbers of pairs, and a tenth of the paper's record is short for it.
+    for (recipe, bound) in [(Recipe::Auto, 0.02), (Recipe::Weak, 0.1)] {
         config.mobility.recipe = recipe;
         let fitted = fit(&data, &config, &reference);
-        assert!(good(&fitted), "{recipe:?}");
+        assert!(good(&fitted, bound), "{recipe:?}");
         assert_eq!(
             fitted.results.validation.verdict,
             Verdict::Pass,
@@ -66,7 +68,7 @@ fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
     let counted = values.map(|values| Trajectory::new(values, Times::every(step)));
     let counted = Ensemble::new(counted.collect()).unwrap();
     config.mobility.recipe = Recipe::Auto;
-    assert!(!good(&fit(&counted, &config, &reference)), "the twin");
+    assert!(!good(&fit(&counted, &config, &reference), 0.05), "the twin");
 }
 
 /// The check of uneven and gappy data tells how they are sampled and raises no alarm; with pairs cut at
@@ -114,13 +116,15 @@ fn gaps_are_counted_and_bridged() {
     // In both, D and R of the linear system within their errors; bridges make them smaller.
     let exact = system.mobility_matrix();
     let worst = |fitted: &Fitted| {
-        let coefficients = &fitted.results.mobility.coefficients;
-        println!("{:?} {coefficients:?}", fitted.results.validation);
-        let z = [("D[x,x] 1", exact[[0, 0]]), ("D[y,y] 1", exact[[1, 1]])].map(|(label, exact)| {
-            let found = coefficients[label];
-            ((found.value - exact) / found.stderr).abs()
+        let mut found = [0.0; 4];
+        fitted.model.mobility().mobility(&[0.0, 0.0], &mut found);
+        // Coefficients are those of standardised coordinates: only their relative errors are used.
+        let relative = ["D[x,x] 1", "D[y,y] 1"].map(|label| {
+            let coefficient = fitted.results.mobility.coefficients[label];
+            coefficient.stderr / coefficient.value
         });
-        (z[0].max(z[1]), coefficients["D[x,x] 1"].stderr)
+        let z = |i: usize| ((found[3 * i] / exact[[i, i]] - 1.0) / relative[i]).abs();
+        (z(0).max(z(1)), relative[0])
     };
     let (cut, bridged) = (run(false), run(true));
     assert_eq!(bridged.results.validation.verdict, Verdict::Pass);

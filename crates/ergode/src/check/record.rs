@@ -93,7 +93,8 @@ impl<'a> Record<'a> {
                     LagGrid::even(interval, steps.iter().map(|s| s * rows_per_step).collect())?
                 }
                 None => {
-                    LagGrid::windows(steps.iter().map(|s| *s as f64 * unit).collect(), 0.5 * unit)?
+                    let centres = steps.iter().map(|s| *s as f64 * unit).collect();
+                    LagGrid::windows(centres, 0.5 * unit)?.with_ends_off()
                 }
             };
             accumulate_lagged(&ensemble, functions, functions, &grid, &config, control)

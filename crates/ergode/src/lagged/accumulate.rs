@@ -130,7 +130,7 @@ struct Worker<'a> {
     ends: Ends,
 }
 
-/// Buffers for what is taken off sums in windows from lag zero on: both ends of every pair, each with
+/// Buffers for what is taken off sums in windows where that is asked for: both ends of every pair, each with
 /// itself.
 #[derive(Default)]
 struct Ends {
@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
             future,
             initial,
             grid,
-            sums: PairSums::zeros(lags, m, n),
+            sums: PairSums::zeros(grid, m, n),
             product: vec![0.0; lags * (m + 1) * n],
             rows: Vec::new(),
             coordinates: Vec::new(),
@@ -183,7 +183,7 @@ impl<'a> Worker<'a> {
         self.reached.resize(m * reached_rows, 0.0);
         self.future.values(&self.coordinates, &mut self.reached);
         self.gather(segment, starts, base, reached_rows);
-        if self.grid.windows_from_zero() {
+        if self.grid.ends_off() {
             self.take_off_ends(segment, starts, base, reached_rows);
         }
         // B on the initial samples.
@@ -319,9 +319,6 @@ impl<'a> Worker<'a> {
             ArrayView3::from_shape((lags, m + 1, n), &self.product).expect("lag, m + 1, n");
         self.sums.products.assign(&product.slice(s![.., ..m, ..]));
         self.sums.initial.assign(&product.slice(s![.., m, ..]));
-        if self.grid.windows_from_zero() {
-            self.sums.level();
-        }
         self.sums
     }
 }

@@ -19,8 +19,15 @@ pub struct LagGrid {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Kind {
-    Even { interval: f64, steps: Vec<usize> },
-    Windows { centres: Vec<f64>, half_width: f64 },
+    Even {
+        interval: f64,
+        steps: Vec<usize>,
+    },
+    Windows {
+        centres: Vec<f64>,
+        half_width: f64,
+        ends_off: bool,
+    },
 }
 
 impl LagGrid {
@@ -59,8 +66,23 @@ impl LagGrid {
             kind: Kind::Windows {
                 centres,
                 half_width,
+                ends_off: false,
             },
         })
+    }
+
+    /// The same grid, in windows that begin with lag zero with the ends of pairs taken off and put back
+    /// once for every initial sample ([`PairSums`](super::PairSums)): for correlations of like functions
+    /// at short lags. Products of functions of high degree, whose averages hang on few samples, are better
+    /// left as they are.
+    pub fn with_ends_off(mut self) -> Self {
+        if let Kind::Windows {
+            centres, ends_off, ..
+        } = &mut self.kind
+        {
+            *ends_off = centres[0] == 0.0;
+        }
+        self
     }
 
     /// The grid for these lags on this ensemble: exact where sampling is even, else windows as wide as
@@ -146,6 +168,7 @@ impl LagGrid {
             Kind::Windows {
                 centres,
                 half_width,
+                ..
             } => {
                 let limit = trajectory.time(row) + centres[centres.len() - 1] + half_width;
                 first_after(trajectory, row..segment.end, limit)
@@ -185,9 +208,9 @@ impl LagGrid {
             .collect()
     }
 
-    /// True for windows that begin with each sample paired with itself.
-    pub(super) fn windows_from_zero(&self) -> bool {
-        matches!(&self.kind, Kind::Windows { centres, .. } if centres[0] == 0.0)
+    /// True where the ends of pairs are taken off.
+    pub(super) fn ends_off(&self) -> bool {
+        matches!(self.kind, Kind::Windows { ends_off: true, .. })
     }
 
     /// Samples and time of a lag where sampling is even.
@@ -214,6 +237,7 @@ impl LagGrid {
             Kind::Windows {
                 centres,
                 half_width,
+                ..
             } => {
                 if centres[lag] == 0.0 {
                     return row..row + 1;

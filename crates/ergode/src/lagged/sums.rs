@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
+use ndarray::{Array, Array1, Array2, Array3, ArrayView, Axis, Dimension};
 use serde::{Deserialize, Serialize};
 
 use super::blocks::BlockId;
@@ -25,13 +25,13 @@ pub struct LaggedSums {
 
 /// The sums of one block, or of several added up.
 ///
-/// With uneven sampling a sample has now more, now fewer partners in a window. In windows that begin
-/// with lag zero this is taken out: the sum over the n pairs of a lag is
-/// Σ {φ(x_t) B(x_0) − ½ [φ(x_0) B(x_0) + φ(x_t) B(x_t)]} + (n/N) Σ φ(x) B(x), the last one over the N
-/// initial samples, and likewise for the means, where φ or B is 1. For stationary data the expectation is
-/// the same. In an even record the ends of all pairs cancel by themselves but for those of the record;
-/// here the noise of their numbers, and x_0 (x_t − x_0), would hide the short-time change C(t) − C(0),
-/// whose symmetric part is now the average of −½ Δφ ΔB.
+/// With uneven sampling a sample has now more, now fewer partners in a window. Where correlations of like
+/// functions are asked for this is taken out: the average over the pairs of a lag is
+/// ⟨φ(x_t) B(x_0) − ½ [φ(x_0) B(x_0) + φ(x_t) B(x_t)]⟩ over them plus ⟨φ(x) B(x)⟩ over all initial
+/// samples, and likewise for the means, where φ or B is 1. For stationary data the expectation is the
+/// same. In an even record the ends of all pairs cancel by themselves but for those of the record; here
+/// the noise of their numbers, and x_0 (x_t − x_0), would hide the short-time change C(t) − C(0), whose
+/// symmetric part is now the average of −½ Δφ ΔB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSums {
     /// Number of pairs at each lag.
@@ -40,6 +40,8 @@ pub struct PairSums {
     pub(crate) separations: Array1<f64>,
     /// Σ (t_s − t_r − c)² at each lag, with its nominal value c.
     pub(super) scatter: Array1<f64>,
+    /// True where the ends of the pairs are taken off the sums below, at all lags but the first, zero.
+    ends_off: bool,
     /// Σ φ_m(x_t), (lag, m).
     pub(crate) future: Array2<f64>,
     /// Σ B_n(x_0), (lag, n).
@@ -49,30 +51,16 @@ pub struct PairSums {
 }
 
 impl PairSums {
-    pub(super) fn zeros(lags: usize, m: usize, n: usize) -> Self {
+    pub(super) fn zeros(grid: &LagGrid, m: usize, n: usize) -> Self {
+        let lags = grid.len();
         Self {
+            ends_off: grid.ends_off(),
             pairs: Array1::zeros(lags),
             separations: Array1::zeros(lags),
             scatter: Array1::zeros(lags),
             future: Array2::zeros((lags, m)),
             initial: Array2::zeros((lags, n)),
             products: Array3::zeros((lags, m, n)),
-        }
-    }
-
-    /// Add what initial samples give with themselves at the first lag, zero, to all others, as often as
-    /// these have pairs.
-    pub(super) fn level(&mut self) {
-        for lag in 1..self.pairs.len() {
-            let ratio = self.pairs[lag] / self.pairs[0];
-            let (zero, mut later) = self
-                .products
-                .multi_slice_mut((s![0, .., ..], s![lag, .., ..]));
-            later.scaled_add(ratio, &zero);
-            let (zero, mut later) = self.future.multi_slice_mut((s![0, ..], s![lag, ..]));
-            later.scaled_add(ratio, &zero);
-            let (zero, mut later) = self.initial.multi_slice_mut((s![0, ..], s![lag, ..]));
-            later.scaled_add(ratio, &zero);
         }
     }
 
@@ -105,14 +93,25 @@ impl PairSums {
 
     /// ⟨φ_m(x_t) B_n(x_0)⟩ at a lag (`eq:app_localpoly_empirical_correlation`).
     pub fn correlation(&self, lag: usize) -> Array2<f64> {
-        self.products.index_axis(Axis(0), lag).to_owned() / self.pairs[lag]
+        self.average(lag, |lag| self.products.index_axis(Axis(0), lag))
+    }
+
+    /// Sums at a lag over its pairs, with what was taken off the ends given back from lag zero.
+    fn average<'a, D: Dimension>(
+        &self,
+        lag: usize,
+        sums: impl Fn(usize) -> ArrayView<'a, f64, D>,
+    ) -> Array<f64, D> {
+        let mut average = sums(lag).to_owned() / self.pairs[lag];
+        if self.ends_off && lag > 0 {
+            average += &(sums(0).to_owned() / self.pairs[0]);
+        }
+        average
     }
 
     /// ⟨(φ_m(x_t) − ⟨φ_m⟩)(B_n(x_0) − ⟨B_n⟩)⟩, both means over the pairs of the lag.
     pub fn covariance(&self, lag: usize) -> Array2<f64> {
-        let n = self.pairs[lag];
-        let column = |a: ArrayView2<f64>| a.row(lag).to_owned() / n;
-        let (future, initial) = (column(self.future.view()), column(self.initial.view()));
+        let (future, initial) = (self.future_mean(lag), self.initial_mean(lag));
         let outer = future
             .insert_axis(Axis(1))
             .dot(&initial.insert_axis(Axis(0)));
@@ -121,12 +120,12 @@ impl PairSums {
 
     /// ⟨φ_m(x_t)⟩ over the pairs of a lag.
     pub fn future_mean(&self, lag: usize) -> Array1<f64> {
-        self.future.row(lag).to_owned() / self.pairs[lag]
+        self.average(lag, |lag| self.future.row(lag))
     }
 
     /// ⟨B_n(x_0)⟩ over the pairs of a lag.
     pub fn initial_mean(&self, lag: usize) -> Array1<f64> {
-        self.initial.row(lag).to_owned() / self.pairs[lag]
+        self.average(lag, |lag| self.initial.row(lag))
     }
 }
 
@@ -218,6 +217,6 @@ impl LaggedSums {
     }
 
     fn zeros(&self) -> PairSums {
-        PairSums::zeros(self.grid.len(), self.future.len(), self.initial.len())
+        PairSums::zeros(&self.grid, self.future.len(), self.initial.len())
     }
 }

@@ -136,7 +136,10 @@ pub fn accumulate_polynomials(
     }
     let names = ensemble.names();
     let standardised = ensemble.standardised(standardiser);
-    let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    let mut grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    if config.initial_degree <= config.future_degree {
+        grid = grid.with_ends_off();
+    }
     let pass = |future: usize, initial: usize, grid: &LagGrid| {
         let future = Monomials::new(names, 0..=future)?;
         let initial = Monomials::new(names, 0..=initial)?;

@@ -120,7 +120,7 @@ fn short_statistics(
         .collect();
     let future = Monomials::coordinates(training.names())?;
     let initial = CoordinatesAndScore::new(training.names(), score);
-    let grid = LagGrid::for_ensemble(training, &lags)?;
+    let grid = LagGrid::for_ensemble(training, &lags)?.with_ends_off();
     let statistics = LaggedConfig {
         subsample: Subsample::Stride(stride),
         ..LaggedConfig::default()

@@ -146,7 +146,8 @@ impl Family {
         control: &Control,
     ) -> Result<(Vec<f64>, Jackknife, Vec<Jackknife>)> {
         let windows = |lags: Vec<f64>| LagGrid::windows(lags, 0.5 * setting.interval);
-        let grid = windows(windows(self.lags.clone())?.occupied(&setting.held_out))?;
+        let grid =
+            windows(windows(self.lags.clone())?.occupied(&setting.held_out))?.with_ends_off();
         let data = self.accumulate(&setting.held_out, &grid, config, control)?;
         let separations = Separations::of(&data);
         let estimate = |ensemble: &Ensemble| {

@@ -48,7 +48,8 @@ impl ResidualConfig {
         let grid = match ensemble.sampling_interval() {
             Some(interval) => LagGrid::even(interval, steps)?,
             None => {
-                let centres = steps.iter().map(|step| *step as f64 * interval);
+                let centres = steps.iter().filter(|step| **step > 0);
+                let centres = centres.map(|step| *step as f64 * interval);
                 LagGrid::windows(centres.collect(), 0.5 * interval)?
             }
         };

@@ -111,7 +111,7 @@ pub fn fit_paper_mobility(
     }
     let names = ensemble.names();
     let coordinates = Monomials::coordinates(names)?;
-    let near = LagGrid::for_ensemble(ensemble, &config.short_lags)?;
+    let near = LagGrid::for_ensemble(ensemble, &config.short_lags)?.with_ends_off();
     let every = LaggedConfig::default();
     let sums = accumulate_lagged(ensemble, &coordinates, &coordinates, &near, &every, control)?;
     let constant = estimate_constant_mobility(&sums, &PhiMethod::Quadratic, SymmetryClass::None)?;
