@@ -133,14 +133,23 @@ impl Ensemble {
 
     /// From a file, by its extension.
     #[staticmethod]
-    fn read(py: Python<'_>, path: PathBuf, dt: Option<f64>) -> PyResult<Self> {
-        let read = py.detach(|| {
-            let options = ReadOptions {
-                dt,
-                ..ReadOptions::default()
-            };
-            ergode::read_ensemble(&path, &options)
-        });
+    fn read(
+        py: Python<'_>,
+        path: PathBuf,
+        dt: Option<f64>,
+        columns: Vec<String>,
+        time: Option<String>,
+        trajectory: Option<String>,
+        array: Option<String>,
+    ) -> PyResult<Self> {
+        let options = ReadOptions {
+            dt,
+            trajectory,
+            time,
+            columns,
+            array,
+        };
+        let read = py.detach(|| ergode::read_ensemble(&path, &options));
         Ok(read.map_err(raised)?.into())
     }
 

@@ -175,6 +175,14 @@ def test_parts_and_files(data, tmp_path):
         eg.Ensemble.read(tmp_path / "absent.npz")
 
 
+def test_columns_of_a_table(tmp_path):
+    (tmp_path / "a.csv").write_text("day,a,sky,b\n0,1,rain,10\n1,2,sun,20\n")
+    read = eg.Ensemble.read(tmp_path / "a.csv", columns=["b"], time="day")
+    assert list(read.names) == ["b"] and read.samples == 2
+    with pytest.raises(eg.InputError, match="no coordinate is named 'c'"):
+        eg.Ensemble.read(tmp_path / "a.csv", columns=["c"], time="day")
+
+
 def test_pickled(data):
     again = pickle.loads(pickle.dumps(data))
     assert again.fingerprint() == data.fingerprint()

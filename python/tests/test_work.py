@@ -46,7 +46,9 @@ def test_the_interpreter_is_free_meanwhile():
 
 
 INTERRUPTED = """
-import sys, time, ergode as eg
+import signal, time, ergode as eg
+# A process that was started in the background ignores interrupts until it says otherwise.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 data = eg.systems.affine2d().generate(time=1500.0)
 model = eg.Langevin(options={"simulate.dt": 1e-4})
 print("ready", flush=True)

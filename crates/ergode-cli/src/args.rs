@@ -60,6 +60,12 @@ pub(crate) struct Reading {
     /// Column of a table that tells the trajectories apart, where it is not named trajectory, id or run.
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
+    /// Column of a table that holds the times, where it is not named t or time.
+    #[arg(long = "times", value_name = "COLUMN")]
+    pub(crate) times: Option<String>,
+    /// Coordinates to take, by name and in this order; all where none are named.
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub(crate) columns: Vec<String>,
     /// Array with the values, where a file of arrays has several and none is named x.
     #[arg(long, value_name = "NAME")]
     pub(crate) array: Option<String>,
@@ -71,6 +77,8 @@ impl Reading {
         ReadOptions {
             dt: self.dt,
             trajectory: self.id.clone(),
+            time: self.times.clone(),
+            columns: self.columns.clone(),
             array: self.array.clone(),
         }
     }

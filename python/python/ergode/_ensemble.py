@@ -124,12 +124,23 @@ class Ensemble:
         return ensemble
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, dt: float | None = None) -> Ensemble:
+    def read(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        dt: float | None = None,
+        columns: Sequence[str] = (),
+        time: str | None = None,
+        trajectory: str | None = None,
+        array: str | None = None,
+    ) -> Ensemble:
         """From a file (.npz .npy .csv .tsv .parquet .zarr .h5 .nc), a folder of files or a pattern with * and ?.
 
-        `dt` is for files that hold no times.
+        `dt` is for files that hold no times. `columns` are the coordinates to take, all where none are named;
+        `time` and `trajectory` are the columns of a table that hold the times and tell trajectories apart,
+        where their names do not say so; `array` is the one with the values, where a file has several.
         """
-        return cls._wrap(_core.Ensemble.read(path, dt))
+        return cls._wrap(_core.Ensemble.read(path, dt, list(columns), time, trajectory, array))
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """To a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc."""

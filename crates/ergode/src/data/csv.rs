@@ -6,6 +6,8 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use super::atomic::AtomicFile;
+use super::date::days;
+use super::ensemble::Units;
 use super::format::{Format, Kind, ReadOptions, in_file, open, step_of};
 use super::layout::Layout;
 use super::rows::{Block, Description, Sink, Source};
@@ -18,7 +20,7 @@ const LONGEST: u64 = 1 << 28;
 /// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample.
 ///
 /// A first row with a field that is not a number names the columns. A column named `t` or `time`
-/// holds times, one named `trajectory`, `traj`, `id` or `run` tells the trajectories apart, whose
+/// holds times, numbers or dates ([`days`], counted in days), one named `trajectory`, `traj`, `id` or `run` tells the trajectories apart, whose
 /// rows must be contiguous; all others are coordinates. An empty field, `nan` or `NA` is a gap.
 /// Numbers are written with as many digits as it takes to read the same number again.
 pub(super) struct Csv;
@@ -43,18 +45,30 @@ impl Format for Csv {
         }
         let first = || -> Result<(Columns, bool)> {
             let fields = split_header(lines.text(), lines.delimiter, lines.number)?;
-            let named = fields.iter().any(|f| number_in(f.as_bytes()).is_none());
+            let plain =
+                |f: &String| number_in(f.as_bytes()).is_some() || days(f.as_bytes()).is_some();
+            let named = !fields.iter().all(plain);
             let columns = Columns::new(fields, named, options)
                 .map_err(|e| Error::input(format!("line {}: {e}", lines.number)))?;
             Ok((columns, named))
         };
-        let (columns, named) = in_file(path, first())?;
+        let (mut columns, named) = in_file(path, first())?;
+        // A first row of numbers is a row like any other.
+        let held = !named || lines.advance(false)?;
+        if held {
+            columns.dates = columns
+                .field_of(Role::Time, fields(lines.text(), lines.delimiter))
+                .is_some_and(|f| days(f).is_some());
+        }
         let names = columns.coordinates();
         let description = Description {
             dim: names.len(),
             step: step_of(path, columns.has(Role::Time), options.dt)?,
             names: named.then_some(names),
-            units: None,
+            units: columns.dates.then(|| Units {
+                time: "days".to_owned(),
+                ..Units::default()
+            }),
             single: false,
             rounding: f64::EPSILON,
             expected_rows: 0,
@@ -64,8 +78,7 @@ impl Format for Csv {
             columns,
             description,
             rows: Assembler::default(),
-            // A first row of numbers is a row like any other.
-            held: !named,
+            held,
             done: false,
         }))
     }
@@ -199,6 +212,11 @@ impl Table {
     }
 }
 
+/// The fields of a line.
+fn fields(line: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
+    line.split(move |&b| b == delimiter).map(bare)
+}
+
 /// Takes the fields of a line as a row.
 fn push(
     rows: &mut Assembler,
@@ -207,20 +225,27 @@ fn push(
     delimiter: u8,
     number: usize,
 ) -> Result<()> {
-    let (fields, expected) = (line.split(|&b| b == delimiter).count(), columns.all.len());
-    if fields != expected {
+    let (count, expected) = (fields(line, delimiter).count(), columns.all.len());
+    if count != expected {
         return Err(Error::input(format!(
-            "line {number} has {fields} fields but the first row has {expected}; \
+            "line {number} has {count} fields but the first row has {expected}; \
              write nan for missing values"
         )));
     }
-    let fields = || line.split(|&b| b == delimiter).map(bare);
-    let id = columns.all.iter().position(|c| c.0 == Role::Trajectory);
-    let id = id.and_then(|j| fields().nth(j)).unwrap_or(b"");
-    rows.enter(id, || format!("line {number}"))?;
-    for (field, (role, name)) in fields().zip(&columns.all) {
+    let id = columns.field_of(Role::Trajectory, fields(line, delimiter));
+    rows.enter(id.unwrap_or(b""), || format!("line {number}"))?;
+    for (field, (role, name)) in fields(line, delimiter).zip(&columns.all) {
+        let date = (*role == Role::Time).then(|| days(field)).flatten();
         let problem = match (number_in(field), role) {
-            (_, Role::Trajectory) => continue,
+            (_, Role::Trajectory | Role::Ignored) => continue,
+            (_, Role::Time) if columns.dates != date.is_some() => match columns.dates {
+                true => "is not a date, but the first time is",
+                false => "is a date, but the first time is a number",
+            },
+            (None, Role::Time) if date.is_some() => {
+                rows.time(date.unwrap_or(f64::NAN));
+                continue;
+            }
             (None, _) => "is not a number",
             (Some(value), _) if value.is_infinite() => "is infinite",
             (Some(value), Role::Time) if value.is_nan() => "is not a time",

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::ensemble::Ensemble;
-use super::format::{Format, ReadOptions, format_of};
-use super::rows::{Block, Description, MemorySource, Source};
+use super::format::{Format, ReadOptions, format_of, in_file};
+use super::rows::{Block, Description, MemorySource, Picked, Source, collect};
 use super::zarr::{Zarr, is_zarr};
 use crate::error::{Error, Result};
 
@@ -130,8 +130,28 @@ pub(super) fn format_for(path: &Path) -> Result<&'static dyn Format> {
 pub(super) fn open_all(path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
     let files = files_of(path)?;
     match &files[..] {
-        [file] => format_for(file)?.open(file, options),
+        [file] => open_file(file, options),
         _ => Ok(Box::new(Chain::new(files, options)?)),
+    }
+}
+
+/// Opens one file for the coordinates that are asked for.
+fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+    let source = format_for(file)?.open(file, options)?;
+    match options.columns.is_empty() {
+        true => Ok(source),
+        false => Ok(Box::new(in_file(
+            file,
+            Picked::new(source, &options.columns),
+        )?)),
+    }
+}
+
+/// Reads one file.
+pub(super) fn read_file(file: &Path, options: &ReadOptions) -> Result<Ensemble> {
+    match options.columns.is_empty() {
+        true => format_for(file)?.read(file, options),
+        false => collect(file, &mut *open_file(file, options)?, options),
     }
 }
 
@@ -139,7 +159,7 @@ pub(super) fn open_all(path: &Path, options: &ReadOptions) -> Result<Box<dyn Sou
 pub(super) fn read_all(files: &[PathBuf], options: &ReadOptions) -> Result<Ensemble> {
     let mut ensembles = Vec::with_capacity(files.len());
     for file in files {
-        ensembles.push(format_for(file)?.read(file, options)?);
+        ensembles.push(read_file(file, options)?);
     }
     let first = MemorySource::new(ensembles[0].clone());
     for (file, ensemble) in files.iter().zip(&ensembles).skip(1) {
@@ -206,7 +226,7 @@ struct Chain {
 impl Chain {
     fn new(files: Vec<PathBuf>, options: &ReadOptions) -> Result<Self> {
         let describe = |file: &Path| {
-            let source = format_for(file)?.open(file, options)?;
+            let source = open_file(file, options)?;
             Ok(source.description().clone())
         };
         let first = describe(&files[0])?;
@@ -248,7 +268,7 @@ impl Source for Chain {
             let Some(file) = self.files.get(self.next) else {
                 return Ok(None);
             };
-            self.open = Some(format_for(file)?.open(file, &self.options)?);
+            self.open = Some(open_file(file, &self.options)?);
             self.next += 1;
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::csv::Csv;
 use super::ensemble::Ensemble;
-use super::files::{files_of, format_for, read_all};
+use super::files::{files_of, read_all, read_file};
 use super::hdf5::Hdf5;
 use super::layout::Layout;
 use super::netcdf::NetCdf;
@@ -28,6 +28,10 @@ pub struct ReadOptions {
     /// The column of a table that tells the trajectories apart, where its name is not one of
     /// `trajectory`, `traj`, `id` and `run`.
     pub trajectory: Option<String>,
+    /// The column of a table that holds the times, where its name is not `t` or `time`.
+    pub time: Option<String>,
+    /// The coordinates to take, by name and in this order; all where none is named.
+    pub columns: Vec<String>,
     /// The array that holds the values, where a file of arrays has several and none is `x`.
     pub array: Option<String>,
 }
@@ -90,7 +94,7 @@ pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<En
     let path = path.as_ref();
     let files = files_of(path)?;
     match &files[..] {
-        [file] => format_for(file)?.read(file, options),
+        [file] => read_file(file, options),
         _ => in_file(path, read_all(&files, options)),
     }
 }
@@ -224,7 +228,7 @@ pub(super) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<O
         Some(step) => Ok(Some(step)),
         None => Err(Error::file(
             path,
-            "has no times; give the sampling interval dt",
+            "has no times; give the sampling interval dt, or name the column that holds them",
         )),
     }
 }

@@ -10,6 +10,7 @@ mod boxes;
 mod codec;
 mod convert;
 mod csv;
+mod date;
 mod ensemble;
 mod files;
 mod fingerprint;

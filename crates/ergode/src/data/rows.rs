@@ -4,10 +4,10 @@ use std::path::Path;
 
 use ndarray::ArcArray2;
 
-use super::ensemble::{Ensemble, Units};
+use super::ensemble::{Ensemble, Units, default_names};
 use super::format::{ReadOptions, check_dt, in_file};
 use super::trajectory::{Times, Trajectory, Values};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Numbers of a block, unless a single row has more.
 pub(super) const BLOCK: usize = 1 << 17;
@@ -152,6 +152,68 @@ fn shaped<A: Clone>(mut values: Vec<A>, dim: usize) -> ArcArray2<A> {
     values.shrink_to_fit();
     ArcArray2::from_shape_vec((values.len() / dim, dim), values)
         .expect("blocks hold whole rows of the described width")
+}
+
+/// Some of the coordinates of another source.
+pub(super) struct Picked {
+    source: Box<dyn Source>,
+    places: Vec<usize>,
+    /// Coordinates of the other source.
+    width: usize,
+    description: Description,
+}
+
+impl Picked {
+    /// The coordinates called `columns`, in this order.
+    ///
+    /// # Errors
+    /// When one of them is not there, or is asked for twice.
+    pub(super) fn new(source: Box<dyn Source>, columns: &[String]) -> Result<Self> {
+        let mut description = source.description().clone();
+        let width = description.dim;
+        let names = description.names.unwrap_or_else(|| default_names(width));
+        let place = |column: &String| {
+            names.iter().position(|name| name == column).ok_or_else(|| {
+                Error::input(format!(
+                    "no coordinate is named '{column}'; there are: {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        let places = columns.iter().map(place).collect::<Result<Vec<_>>>()?;
+        if let Some(units) = &mut description.units
+            && !units.coordinates.is_empty()
+        {
+            units.coordinates = places
+                .iter()
+                .map(|&j| units.coordinates[j].clone())
+                .collect();
+        }
+        description.dim = columns.len();
+        description.names = Some(columns.to_vec());
+        Ok(Self {
+            source,
+            places,
+            width,
+            description,
+        })
+    }
+}
+
+impl Source for Picked {
+    fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn next_block(&mut self) -> Result<Option<Block>> {
+        let block = self.source.next_block()?;
+        Ok(block.map(|mut block| {
+            let rows = block.values.chunks_exact(self.width);
+            let picked = rows.flat_map(|row| self.places.iter().map(|&j| row[j]));
+            block.values = picked.collect();
+            block
+        }))
+    }
 }
 
 /// The rows of an ensemble in memory.

@@ -12,6 +12,8 @@ pub(super) enum Role {
     Time,
     Trajectory,
     Coordinate,
+    /// Nothing that was asked for.
+    Ignored,
 }
 
 /// A name of times.
@@ -31,29 +33,47 @@ pub(super) fn is_trajectory(name: &str) -> bool {
 pub(super) struct Columns {
     /// Role and name of every column.
     pub(super) all: Vec<(Role, String)>,
+    /// Times are dates.
+    pub(super) dates: bool,
 }
 
 impl Columns {
     /// By their names, or all coordinates where there are none.
     ///
-    /// A column that the options name tells the trajectories apart, and then no other does.
+    /// A column that the options name for trajectories or times has that role, and then no other does;
+    /// where they name coordinates, the other columns are not looked at.
     pub(super) fn new(fields: Vec<String>, named: bool, options: &ReadOptions) -> Result<Self> {
-        let chosen = options.trajectory.as_deref();
-        if let Some(chosen) = chosen
-            && !(named && fields.iter().any(|name| name == chosen))
-        {
-            let columns = if named { fields } else { Vec::new() };
+        let (id, time) = (options.trajectory.as_deref(), options.time.as_deref());
+        let purposes = [
+            (id, "tell the trajectories apart"),
+            (time, "hold the times"),
+        ];
+        for (chosen, purpose) in purposes {
+            if let Some(chosen) = chosen
+                && !(named && fields.iter().any(|name| name == chosen))
+            {
+                let columns = if named { fields } else { Vec::new() };
+                return Err(Error::input(format!(
+                    "no column is named '{chosen}', which was to {purpose}; the named columns are: {}",
+                    columns.join(", ")
+                )));
+            }
+        }
+        if let Some(absent) = options.columns.iter().find(|name| !fields.contains(name)) {
             return Err(Error::input(format!(
-                "no column is named '{chosen}', which was to tell the trajectories apart; the \
-                 named columns are: {}",
-                columns.join(", ")
+                "no coordinate is named '{absent}'; the columns are: {}",
+                fields.join(", ")
             )));
         }
-        let role = |name: &str| match chosen {
-            Some(chosen) if name == chosen => Role::Trajectory,
-            None if is_trajectory(name) => Role::Trajectory,
-            _ if is_time(name) => Role::Time,
-            _ => Role::Coordinate,
+        let asked = |name: &str| options.columns.iter().any(|column| column == name);
+        let role = |name: &str| match () {
+            () if id == Some(name) => Role::Trajectory,
+            () if time == Some(name) => Role::Time,
+            () if asked(name) => Role::Coordinate,
+            () if id.is_none() && is_trajectory(name) => Role::Trajectory,
+            () if time.is_none() && is_time(name) => Role::Time,
+            () if options.columns.is_empty() => Role::Coordinate,
+            () => Role::Ignored,
         };
         let all: Vec<(Role, String)> = fields
             .into_iter()
@@ -75,12 +95,22 @@ impl Columns {
                 "no column holds a coordinate; add one besides the times",
             ));
         }
-        Ok(Self { all })
+        Ok(Self { all, dates: false })
     }
 
     /// True when there is a column of this role.
     pub(super) fn has(&self, role: Role) -> bool {
         self.all.iter().any(|(r, _)| *r == role)
+    }
+
+    /// The field of a row in the column of this role.
+    pub(super) fn field_of<'a>(
+        &self,
+        role: Role,
+        mut fields: impl Iterator<Item = &'a [u8]>,
+    ) -> Option<&'a [u8]> {
+        let place = self.all.iter().position(|(r, _)| *r == role)?;
+        fields.nth(place)
     }
 
     /// The names of the coordinates.

@@ -6,6 +6,7 @@ use ergode::{
 use ndarray::Array2;
 
 use super::{Folder, dt, even, numbers, plain, refused, samples, uneven};
+use crate::support::rows;
 
 const FORMATS: [&str; 7] = ["npz", "npy", "csv", "parquet", "zarr", "h5", "nc"];
 
@@ -192,6 +193,46 @@ fn arrays_and_columns_that_are_asked_for() {
     refused(
         read_ensemble(folder.path("a.h5"), &array("names")),
         &["'names'", "text"],
+    );
+}
+
+#[test]
+fn columns_are_taken_by_name_and_the_others_not_looked_at() {
+    let folder = Folder::new();
+    folder.put("a.csv", "day,a,sky,b\n0,1,rain,10\n1,2,sun,20\n");
+    let pick = |columns: &[&str]| ReadOptions {
+        time: Some("day".to_owned()),
+        columns: columns.iter().map(|name| (*name).to_owned()).collect(),
+        ..ReadOptions::default()
+    };
+    let check = |read: &Ensemble| {
+        assert_eq!(read.names(), ["b", "a"]);
+        assert_eq!(rows(read, 0), ndarray::array![[10.0, 1.0], [20.0, 2.0]]);
+    };
+    let read = read_ensemble(folder.path("a.csv"), &pick(&["b", "a"])).unwrap();
+    check(&read);
+    assert_eq!(read.sampling_interval(), Some(1.0));
+    let (from, to) = (folder.path("a.csv"), folder.path("b.npz"));
+    convert_ensemble(&from, &to, &pick(&["a", "b"]), &Control::new()).unwrap();
+    let again = ReadOptions {
+        time: None,
+        ..pick(&["b", "a"])
+    };
+    check(&read_ensemble(&to, &again).unwrap());
+    for (columns, words) in [
+        (&["c"][..], "no coordinate is named 'c'"),
+        (&["a", "a"], "both named 'a'"),
+        (&["sky"], "is not a number"),
+    ] {
+        refused(read_ensemble(&from, &pick(columns)), &[words]);
+    }
+    let elsewhere = ReadOptions {
+        time: Some("hour".to_owned()),
+        ..ReadOptions::default()
+    };
+    refused(
+        read_ensemble(&from, &elsewhere),
+        &["'hour'", "hold the times"],
     );
 }
 

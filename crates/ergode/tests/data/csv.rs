@@ -116,3 +116,26 @@ fn refusals_name_the_place() {
     let words = ["dt = 0.5", "1.0 apart"];
     refused(read("t,x\n0,1\n1,2\n2,3\n"), &words);
 }
+
+#[test]
+fn dates_are_times_in_days() {
+    let folder = Folder::new();
+    let read = |content: &str| plain(folder.put("a.csv", content));
+    let ensemble = read("time,x\n2012/02/28,1\n2012/02/29,2\n2012/03/01,3\n").unwrap();
+    assert_eq!(ensemble.sampling_interval(), Some(1.0));
+    assert_eq!(ensemble.units().unwrap().time, "days");
+    let ensemble = read("t,x\n2020-01-01T00:00Z,1\n2020-01-01T06:00Z,2\n").unwrap();
+    assert_eq!(ensemble.sampling_interval(), Some(0.25));
+    refused(
+        read("time,x\n2012-02-28,1\n59,2\n"),
+        &["line 3", "59", "is not a date"],
+    );
+    refused(
+        read("time,x\n0,1\n2012-02-28,2\n"),
+        &["line 3", "is a date, but the first time is a number"],
+    );
+    refused(
+        read("time,x\n2012-02-30,1\n"),
+        &["line 2", "is not a number"],
+    );
+}

@@ -297,6 +297,7 @@ impl TableSource {
                 }
                 (Role::Coordinate, Some(Cell::Number(number))) => self.rows.value(number),
                 (Role::Coordinate, _) => self.rows.value(f64::NAN),
+                (Role::Ignored, _) => {}
                 (Role::Time, Some(Cell::Number(number))) => self.rows.time(number),
                 (Role::Time | Role::Trajectory, _) => {
                     return Err(Problem::Error(Error::input(format!(
