@@ -94,12 +94,12 @@ pub use mobility::{
     ChannelScale, Conditional, ConditionalOperator, ConstantMobility, CorrelationBound, Equations,
     Expectations, GeneratorResidual, HomogeneousSlice, Identifiability, LadderConfig,
     LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak, LinearMobility,
-    MeanConstraint, Mobility, MobilityConfig, MobilityFit, Moments, NeuralMobility,
-    NeuralMobilityConfig, NeuralMobilityFit, OperatorSums, PaperConfig, PaperFit, PaperRingConfig,
-    PaperSpinFit, PhiMethod, PolynomialConfig, PolynomialSums, Positivity, Recipe, RecipeConfig,
-    RecipeFit, Repair, ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial, Rung,
-    ScoreCoefficients, Semigroup, SemigroupConfig, SpinNeighbourhood, Structure, StructureConfig,
-    SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_lattice,
+    MeanConstraint, MeasurementNoise, Mobility, MobilityConfig, MobilityFit, NeuralMobility,
+    NeuralMobilityConfig, NeuralMobilityFit, NoiseEstimate, OperatorSums, PaperConfig, PaperFit,
+    PaperRingConfig, PaperSpinFit, PhiMethod, PolynomialConfig, PolynomialSums, Positivity, Recipe,
+    RecipeConfig, RecipeFit, Repair, ResidualConfig, ResidualCurve, ResidualTarget, RidgeTrial,
+    Rung, ScoreCoefficients, Semigroup, SemigroupConfig, SpinNeighbourhood, Structure,
+    StructureConfig, SymmetryClass, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_lattice,
     accumulate_polynomials, accumulate_site_polynomials, doubling_lags, estimate_constant_mobility,
     estimate_residual, estimate_structure, fit_mobility, fit_mobility_ladder, fit_mobility_recipe,
     fit_neural_mobility, fit_paper_mobility, fit_paper_ring, fit_paper_spin,
@@ -115,7 +115,7 @@ pub use nn::{
 };
 pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
-    Monomials, RadialBasis, SpinFamilies, StoredLibrary,
+    Moments, Monomials, RadialBasis, SpinFamilies, StoredLibrary,
 };
 pub use pipeline::{
     FitConfig, Fitted, Measured, MobilityResults, Reproduced, Reproduction, Results, RingConfig,
@@ -138,8 +138,9 @@ pub use score::{
     Identity, IdentityTest, Layout, LogarithmicScore, Marginal, NeuralConditionalScore,
     NeuralScore, NoiseConfig, ResampleConfig, Resampling, Score, ScoreCertificate, ScoreObjective,
     ScoreSums, SpinFields, StoredFields, VectorFields, accumulate_score, certificate_library,
-    certify_conditional_score, certify_score, fit_conditional_potential, fit_conditional_score,
-    fit_denoising_score, fit_logarithmic_score, fit_potential_score, fit_score,
+    certify_conditional_score, certify_score, certify_score_without_noise,
+    fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_logarithmic_score,
+    fit_potential_score, fit_potential_score_without_noise, fit_score,
 };
 pub use simulate::{
     Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,

@@ -10,6 +10,7 @@ mod mobility_cir;
 mod mobility_identifiability;
 mod mobility_lattice;
 mod mobility_neural;
+mod mobility_noise;
 mod mobility_recipe;
 mod mobility_ring;
 mod mobility_semigroup;

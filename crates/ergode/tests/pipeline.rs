@@ -9,7 +9,7 @@ use ergode::{
 };
 use ndarray::Axis;
 
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Z_BOUND, rows, sample};
 
 fn fit(data: &Ensemble, config: &FitConfig, folder: &Path) -> ergode::Result<Fitted> {
     let folder = RunFolder::open(folder)?;
@@ -245,4 +245,54 @@ fn a_configuration_is_changed_by_dotted_keys() {
     }
     let unknown = FitConfig::from_toml("sed = 3").unwrap_err().to_string();
     assert!(unknown.contains("sed"), "{unknown}");
+}
+
+/// Four hundred records of 21 samples, shorter than two decorrelation times: D and R within their errors;
+/// joined into one, with pairs across the joins, they are not.
+#[test]
+fn many_short_records_are_learned() {
+    let data = sample(&rotating(), 2.0, 0.1, 400, 5);
+    let mut joined = ndarray::Array2::zeros((0, 2));
+    for k in 0..data.len() {
+        joined.append(Axis(0), rows(&data, k)).unwrap();
+    }
+    let joined = Ensemble::from_array(joined, 0.1).unwrap();
+    let joined = joined.with_names(data.names().to_vec()).unwrap();
+    let mut config = FitConfig::default();
+    config.mobility.degrees = Some((0, 0));
+    let worst = |data: &Ensemble| {
+        let folder = tempfile::tempdir().unwrap();
+        let fitted = fit(data, &config, folder.path()).unwrap();
+        let mut found = [0.0; 4];
+        fitted.model.mobility().mobility(&[0.0, 0.0], &mut found);
+        let relative = |label: &str| {
+            let coefficient = fitted.results.mobility.coefficients[label];
+            coefficient.stderr / coefficient.value.abs()
+        };
+        println!("{found:.3?} {:?}", fitted.results.mobility.coefficients);
+        let z = |exact: f64, found: f64, label: &str| (found / exact - 1.0).abs() / relative(label);
+        z(1.0, found[0], "D[x1,x1] 1")
+            .max(z(1.0, found[3], "D[x2,x2] 1"))
+            .max(z(0.8, 0.5 * (found[1] - found[2]), "R[x1,x2] 1"))
+    };
+    let (apart, joined) = (worst(&data), worst(&joined));
+    println!("{apart:.2} {joined:.2}");
+    assert!(apart < Z_BOUND, "{apart}");
+    assert!(joined > Z_BOUND, "the twin: {joined}");
+}
+
+/// A coordinate that is a linear function of another is refused by name, before anything is learned.
+#[test]
+fn coordinates_that_say_the_same_are_refused() {
+    let data = sample(&rotating(), 100.0, 0.1, 2, 5);
+    let doubled = (0..data.len()).map(|k| {
+        let x = rows(&data, k).column(0).to_owned();
+        let values = ndarray::stack![Axis(1), x, 2.0 * &x + 1.0];
+        Trajectory::new(values, data.trajectories()[k].times().clone())
+    });
+    let doubled = Ensemble::new(doubled.collect()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let error = fit(&doubled, &FitConfig::default(), folder.path()).unwrap_err();
+    assert!(error.is_bad_input(), "{error}");
+    assert!(error.to_string().contains("leave 'y' out"), "{error}");
 }

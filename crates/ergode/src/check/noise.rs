@@ -46,7 +46,8 @@ pub(super) fn find(
                     100.0 * fraction,
                     fraction.sqrt(),
                 ),
-                "leave lag 0 out of the fit and start at the first lag, or average neighbouring samples",
+                "a fit with a polynomial mobility takes it out (mobility.noise); a network does not, give it \
+                 averages of neighbouring samples",
             ));
             true
         })

@@ -13,7 +13,7 @@ use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
-use crate::observable::Functions;
+use crate::observable::{Functions, Monomials};
 
 /// How statistics are collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -29,6 +29,19 @@ pub struct LaggedConfig {
 
 /// Initial samples in a tile: the inner dimension of the matrix products.
 const TILE: usize = 256;
+
+/// Sums of all monomials up to `degree`, (the constant, monomial) at the one lag zero.
+pub(crate) fn accumulate_moments(
+    ensemble: &Ensemble,
+    degree: usize,
+    config: &LaggedConfig,
+    control: &Control,
+) -> Result<LaggedSums> {
+    let constant = Monomials::new(ensemble.names(), 0..=0)?;
+    let monomials = Monomials::new(ensemble.names(), 0..=degree)?;
+    let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
+    accumulate_lagged(ensemble, &constant, &monomials, &zero, config, control)
+}
 
 /// Sums of φ_m(x_t) B_n(x_0) over the pairs of `ensemble`.
 ///

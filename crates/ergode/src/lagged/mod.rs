@@ -10,8 +10,8 @@ mod pool;
 mod sums;
 mod tiles;
 
-pub(crate) use accumulate::accumulate_blocks;
 pub use accumulate::{LaggedConfig, accumulate_lagged};
+pub(crate) use accumulate::{accumulate_blocks, accumulate_moments};
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};

@@ -3,10 +3,9 @@
 use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
-use super::moments::Moments;
 use crate::data::Standardiser;
 use crate::error::{Error, Result};
-use crate::observable::{Functions, Monomials, Polynomial};
+use crate::observable::{Functions, Moments, Monomials, Polynomial};
 
 /// Tensor fields T_k whose entries are polynomials of the standardised coordinates z = (x − μ)/σ.
 ///

@@ -3,8 +3,8 @@
 use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2};
 
 use super::basis::TensorBasis;
-use super::moments::Moments;
 use crate::error::Result;
+use crate::observable::Moments;
 
 /// Equations for the coefficients of M(x) = Σ_k c_k T_k(x): numbers observed in the data, and what a
 /// model with coefficients c predicts for them.

@@ -1,6 +1,6 @@
 //! One solver for every way of writing the equations.
 
-use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate};
+use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate, s};
 use rayon::prelude::*;
 
 use super::config::MobilityConfig;
@@ -336,6 +336,35 @@ impl<'a> Solver<'a> {
         Ok(&from + &damped_step(&matrix, &gradient, &self.every(), 0.0)?)
     }
 
+    /// Gauss-Newton steps of further unknowns beside the coefficients, from all blocks and without each;
+    /// `slopes` are the derivatives of observed − predicted along them, (equation, unknown). The prior
+    /// lets M vary as much as it is large.
+    pub(super) fn joint_steps(
+        &self,
+        from: ArrayView1<f64>,
+        slopes: &Array2<f64>,
+    ) -> Result<(Array1<f64>, Vec<Array1<f64>>)> {
+        let weigh = |rows: &Array2<f64>| rows * &self.weights.view().insert_axis(Axis(1));
+        let (_, jacobian) = self.equations.linearise(from)?;
+        let design = concatenate![Axis(1), weigh(&jacobian), weigh(slopes) * -1.0];
+        let (known, all) = (from.len(), design.ncols());
+        let mut matrix = linalg::multiply(design.t(), design.view());
+        let mut block = matrix.slice_mut(s![..known, ..known]);
+        block.scaled_add(1.0 / self.size, &self.metric);
+        let away = self.metric.dot(&(&from - &self.target)) / self.size;
+        let every: Vec<usize> = (0..all).collect();
+        let step = |equations: &dyn Equations| -> Result<Array1<f64>> {
+            let weighted = residual(equations, from)? * &self.weights;
+            let mut gradient = design.t().dot(&weighted);
+            let mut part = gradient.slice_mut(s![..known]);
+            part -= &away;
+            let step = damped_step(&matrix, &gradient, &every, 0.0)?;
+            Ok(step.slice(s![known..]).to_owned())
+        };
+        let left_out = self.left_out.par_iter().map(|part| step(&**part));
+        Ok((step(self.equations)?, left_out.collect::<Result<_>>()?))
+    }
+
     /// Held-out χ² per equation of every ridge: fitted without a fold, tested on it.
     pub(super) fn cross_validate(&self, from: ArrayView1<f64>) -> Result<Vec<RidgeTrial>> {
         let folds = self.config.folds.min(self.left_out.len());
@@ -377,7 +406,7 @@ impl<'a> Solver<'a> {
         let (coefficients, converged) = self.minimise_above_floors(from, ridge)?;
         let (residual, jacobian) =
             self.system(self.equations, coefficients.view(), &self.weights)?;
-        let fitted = residual.slice(ndarray::s![..self.weights.len()]).to_owned();
+        let fitted = residual.slice(s![..self.weights.len()]).to_owned();
         if fitted.iter().any(|r| !r.is_finite()) {
             return Err(Error::numerical(
                 "the fitted mobility predicts growing correlations: its diffusion is negative where \

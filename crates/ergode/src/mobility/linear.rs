@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use super::basis::TensorBasis;
 use super::{Mobility, factorise};
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
-use crate::observable::{Functions, Polynomial, Polynomials};
+use crate::observable::{Functions, Moments, Polynomial, Polynomials};
 
 /// M(x) = Σ_k c_k T_k(x).
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -51,6 +51,15 @@ impl TryFrom<Stored> for LinearMobility {
 }
 
 impl LinearMobility {
+    /// ⟨M⟩ in raw coordinates, from moments of the standardised ones.
+    pub(super) fn mean(&self, moments: &Moments) -> Result<Array2<f64>> {
+        let dim = self.basis.dim();
+        let flat = self.basis.means(moments)?.dot(&self.coefficients);
+        Ok(Array2::from_shape_fn((dim, dim), |(i, j)| {
+            flat[i * dim + j]
+        }))
+    }
+
     /// The mobility with these coefficients, one per field of the basis.
     pub fn new(basis: TensorBasis, coefficients: Array1<f64>) -> Result<Self> {
         if coefficients.len() != basis.len() {

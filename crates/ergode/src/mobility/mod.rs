@@ -12,6 +12,7 @@ mod lattice;
 mod linear;
 mod moments;
 mod neural;
+mod noise;
 mod operators;
 mod paper;
 mod positive;
@@ -41,13 +42,14 @@ pub use lattice::{
 };
 pub use linear::LinearMobility;
 pub use moments::{
-    Expectations, Moments, PolynomialConfig, PolynomialSums, accumulate_polynomials,
+    Expectations, PolynomialConfig, PolynomialSums, accumulate_polynomials,
     accumulate_site_polynomials, doubling_lags,
 };
 pub use neural::{
     ChannelScale, NeuralMobility, NeuralMobilityConfig, NeuralMobilityFit, ResidualCurve,
     fit_neural_mobility,
 };
+pub use noise::{MeasurementNoise, NoiseEstimate};
 pub use paper::{
     PaperConfig, PaperFit, PaperRingConfig, PaperSpinFit, fit_paper_mobility, fit_paper_ring,
     fit_paper_spin,

@@ -4,72 +4,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, Array3, ArrayView1};
+use ndarray::{Array2, Array3, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::lattice::site_records;
+use super::noise::BlockNoise;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{
     BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, PairSums, accumulate_lagged,
+    accumulate_moments,
 };
-use crate::observable::{Monomials, Polynomial};
-
-/// ⟨z^α⟩ for every |α| up to a degree.
-#[derive(Clone, Debug)]
-pub struct Moments {
-    index: Arc<HashMap<Vec<u32>, usize>>,
-    values: Array1<f64>,
-}
-
-impl Moments {
-    /// The moments given by `moment(α)` for all exponents of `dim` coordinates up to `degree`.
-    pub fn new(dim: usize, degree: usize, moment: impl Fn(&[u32]) -> f64) -> Result<Self> {
-        let exponents = exponents(dim, degree)?;
-        let values = exponents.iter().map(|e| moment(e)).collect();
-        Ok(Self {
-            index: Arc::new(index(&exponents)),
-            values,
-        })
-    }
-
-    /// Where ⟨z^α⟩ stands in [`Moments::values`].
-    pub(super) fn place(&self, exponents: &[u32]) -> Result<usize> {
-        self.index.get(exponents).copied().ok_or_else(|| {
-            let degree: u32 = exponents.iter().sum();
-            Error::input(format!(
-                "the moments stop before degree {degree}; collect the statistics with a higher \
-                 degree of moments, or lower that of the space or of the mobility"
-            ))
-        })
-    }
-
-    pub(super) fn values(&self) -> ArrayView1<'_, f64> {
-        self.values.view()
-    }
-
-    /// The average of a polynomial.
-    pub(super) fn mean(&self, polynomial: &Polynomial) -> Result<f64> {
-        let mut sum = 0.0;
-        for (exponents, a) in polynomial.terms() {
-            sum += a * self.values[self.place(exponents)?];
-        }
-        Ok(sum)
-    }
-}
-
-/// The exponents of all monomials up to `degree`, in the order of [`Monomials`].
-pub(super) fn exponents(dim: usize, degree: usize) -> Result<Vec<Vec<u32>>> {
-    let names: Vec<String> = (0..dim).map(|i| format!("z{i}")).collect();
-    Ok(Monomials::new(&names, 0..=degree)?.exponents())
-}
-
-pub(super) fn index(exponents: &[Vec<u32>]) -> HashMap<Vec<u32>, usize> {
-    let numbered = exponents.iter().cloned().enumerate();
-    numbered.map(|(k, exponents)| (exponents, k)).collect()
-}
+use crate::observable::{Moments, Monomials, NoiseRemoval, exponents, index};
 
 /// What polynomial equations need to know of a process.
 #[derive(Clone, Debug)]
@@ -120,6 +68,8 @@ pub struct PolynomialSums {
     index: Arc<HashMap<Vec<u32>, usize>>,
     moments: LaggedSums,
     lagged: LaggedSums,
+    /// The measurement noise that averages are freed from.
+    noise: Option<BlockNoise>,
 }
 
 /// Collect the sums of an ensemble in the coordinates of `standardiser`.
@@ -140,21 +90,20 @@ pub fn accumulate_polynomials(
     if config.initial_degree <= config.future_degree {
         grid = grid.with_ends_off();
     }
-    let pass = |future: usize, initial: usize, grid: &LagGrid| {
-        let future = Monomials::new(names, 0..=future)?;
-        let initial = Monomials::new(names, 0..=initial)?;
-        let statistics = &config.statistics;
-        accumulate_lagged(&standardised, &future, &initial, grid, statistics, control)
-    };
-    let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
-    let moments = exponents(names.len(), config.moment_degree)?;
+    let future = Monomials::new(names, 0..=config.future_degree)?;
+    let initial = Monomials::new(names, 0..=config.initial_degree)?;
+    let statistics = &config.statistics;
+    let lagged = accumulate_lagged(&standardised, &future, &initial, &grid, statistics, control)?;
+    let degree = config.moment_degree;
+    let moments = exponents(names.len(), degree)?;
     Ok(PolynomialSums {
         names: names.to_vec(),
         standardiser: standardiser.clone(),
         config: config.clone(),
         index: Arc::new(index(&moments)),
-        moments: pass(0, config.moment_degree, &zero)?,
-        lagged: pass(config.future_degree, config.initial_degree, &grid)?,
+        moments: accumulate_moments(&standardised, degree, statistics, control)?,
+        lagged,
+        noise: None,
     })
 }
 
@@ -223,15 +172,67 @@ impl PolynomialSums {
         let keep = |k: usize| blocks.binary_search(&k).is_ok();
         let (moments, lagged) = (self.moments.total_of(keep), self.lagged.total_of(keep));
         let variances = lagged.lag_variances(self.lagged.grid());
-        let expectations = Expectations {
-            moments: Moments {
-                index: self.index.clone(),
-                values: moments.initial_mean(0),
-            },
+        let mut expectations = Expectations {
+            moments: Moments::at(&self.index, moments.initial_mean(0)),
             lags: lagged.lags().to_vec(),
             correlations: correlations(&lagged),
         };
+        if let Some(noise) = &self.noise {
+            let covariance = noise.of_blocks(blocks);
+            expectations = self.without_noise(expectations, covariance.view());
+        }
         (expectations, variances.to_vec())
+    }
+
+    /// The same sums, whose averages are those of the state without measurement noise.
+    ///
+    /// # Errors
+    /// When the moments do not reach the degree of C(0).
+    pub(super) fn with_noise(&self, noise: BlockNoise) -> Result<Self> {
+        let needed = self.config.future_degree + self.config.initial_degree;
+        if needed > self.config.moment_degree {
+            return Err(Error::input(format!(
+                "measurement noise is taken out of moments up to degree {needed}; collect the statistics \
+                 with a moment_degree of that"
+            )));
+        }
+        Ok(Self {
+            noise: Some(noise),
+            ..self.clone()
+        })
+    }
+
+    /// The averages without noise of covariance S. Noise at different times is independent, so that each
+    /// end of a pair is freed by itself; at lag zero both ends are the same sample, and C(0) is taken from
+    /// the moments.
+    fn without_noise(&self, mut of: Expectations, covariance: ArrayView2<f64>) -> Expectations {
+        let dim = self.names.len();
+        let listed = |degree: usize| -> Vec<Vec<u32>> {
+            exponents(dim, degree).expect("they were listed for the sums")
+        };
+        let (future, initial) = (
+            listed(self.config.future_degree),
+            listed(self.config.initial_degree),
+        );
+        let mut values = of.moments.values().to_owned();
+        let all = NoiseRemoval::new(&listed(self.config.moment_degree));
+        all.apply_to(covariance, &mut values);
+        let ends = [NoiseRemoval::new(&future), NoiseRemoval::new(&initial)];
+        for mut lag in of.correlations.outer_iter_mut().skip(1) {
+            ends[0].apply(covariance, lag.view_mut());
+            ends[1].apply(covariance, lag.view_mut().reversed_axes());
+        }
+        let mut zero = of.correlations.index_axis_mut(Axis(0), 0);
+        for ((a, b), value) in zero.indexed_iter_mut() {
+            let sum: Vec<u32> = future[a]
+                .iter()
+                .zip(&initial[b])
+                .map(|(a, b)| a + b)
+                .collect();
+            *value = values[self.index[&sum]];
+        }
+        of.moments = Moments::at(&self.index, values);
+        of
     }
 }
 
@@ -240,7 +241,7 @@ pub(super) fn correlations(totals: &PairSums) -> Array3<f64> {
     let lags = totals.lags().len();
     let matrices: Vec<Array2<f64>> = (0..lags).map(|lag| totals.correlation(lag)).collect();
     let views: Vec<_> = matrices.iter().map(|m| m.view()).collect();
-    ndarray::stack(ndarray::Axis(0), &views).expect("one shape at every lag")
+    ndarray::stack(Axis(0), &views).expect("one shape at every lag")
 }
 
 /// The lags 0, δ, 2δ, 4δ, ... up to `horizon`: short ones for D, long ones for what is slow.

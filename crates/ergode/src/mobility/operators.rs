@@ -3,9 +3,8 @@
 use ndarray::ArrayView2;
 
 use super::basis::{TensorBasis, TensorField};
-use super::moments::exponents;
 use crate::error::{Error, Result};
-use crate::observable::{Functions, Polynomial, Polynomials};
+use crate::observable::{Functions, Polynomial, Polynomials, exponents};
 use crate::score::{CoordinatesAndScore, Score};
 
 /// V_i = Σ_j T_ij ∂_jφ of a field, (i).

@@ -10,12 +10,12 @@ use super::config::MobilityConfig;
 use super::equations::Equations;
 use super::fit::Solver;
 use super::linear::LinearMobility;
-use super::moments::exponents;
 use super::result::MobilityFit;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::linalg;
+use crate::observable::exponents;
 
 /// What it took to make D positive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]

@@ -11,6 +11,7 @@ use super::equations::Equations;
 use super::fit::fit_mobility;
 use super::ladder::{LadderConfig, fit_mobility_ladder};
 use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
+use super::noise::{self, BlockNoise, MeasurementNoise, NoiseEstimate};
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Semigroup, SemigroupConfig};
@@ -48,6 +49,8 @@ pub struct RecipeConfig {
     /// Entries of M that may be other than zero, such as those that
     /// [`Structure::support`](super::Structure::support) suggests; all where none are given.
     pub mask: Option<Array2<bool>>,
+    /// White measurement noise, which averages of the record are freed from.
+    pub noise: MeasurementNoise,
     /// Longest lag; the longest decorrelation time of a coordinate where none is given.
     pub horizon: Option<f64>,
     /// How far degrees may rise, and how each is fitted.
@@ -69,6 +72,10 @@ pub struct RecipeFit {
     pub statistics_seconds: f64,
     /// The mobility.
     pub fit: MobilityFit,
+    /// Φ = ⟨M⟩.
+    pub mean: Array2<f64>,
+    /// The measurement noise that the record was freed from.
+    pub noise: Option<NoiseEstimate>,
 }
 
 /// Most functions in a Galerkin space; the cost grows with the cube.
@@ -138,34 +145,61 @@ pub fn fit_mobility_recipe(
         spaces.top.0.min(config.ladder.diffusion_degree),
         spaces.top.1.min(config.ladder.current_degree),
     ));
-    let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
-    plan.adapt(ensemble)?;
+    let make = |recipe: Recipe| -> Result<Plan> {
+        let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+        plan.adapt(ensemble)?;
+        Ok(plan)
+    };
+    let plan = make(recipe)?;
     let standardiser = Standardiser::from_ensemble(ensemble)?;
     let clock = Instant::now();
-    let sums = accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control)?;
-    let statistics_seconds = clock.elapsed().as_secs_f64();
-    let sums = Arc::new(sums);
-    let equations = |d: usize, r: usize| plan.equations(&sums, d, r);
-    let fit = match config.degrees {
-        Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.ladder.fit, control)?,
-        None => {
-            let ladder = LadderConfig {
-                diffusion_degree: top.0,
-                current_degree: top.1,
-                ..config.ladder.clone()
-            };
-            fit_mobility_ladder(&equations, &ladder, control)?
+    let collect =
+        |plan: &Plan| accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control);
+    let raw = collect(&plan)?;
+    // The noise is estimated by the semigroup whatever the recipe of the mobility.
+    let semigroup = match (&config.noise, recipe) {
+        (MeasurementNoise::Estimate, Recipe::Weak) => {
+            require_affordable(ensemble.dim(), &spaces)?;
+            let plan = make(Recipe::Semigroup)?;
+            Some((collect(&plan)?, plan))
         }
+        _ => None,
     };
-    let fit = positive(fit, &equations, ensemble, config, top, control)?;
+    let statistics_seconds = clock.elapsed().as_secs_f64();
+    let (noisy, noisy_plan) = match &semigroup {
+        Some((sums, plan)) => (sums, plan),
+        None => (&raw, &plan),
+    };
+    let estimate = |degrees| noisy_plan.noise(noisy, degrees, config, control);
+    let solve = |noise: Option<&BlockNoise>| {
+        let sums = Arc::new(match noise {
+            Some(noise) => raw.with_noise(noise.clone())?,
+            None => raw.clone(),
+        });
+        plan.solve(&sums, ensemble, top, config, control)
+    };
+    let first = (top.0.min(FIRST_DEGREE), top.1.min(FIRST_DEGREE));
+    let mut noise = estimate(first)?;
+    let mut found = solve(noise.as_ref().map(|(blocks, _)| blocks))?;
+    let degrees = found.0.degrees().unwrap_or(first);
+    if config.noise == MeasurementNoise::Estimate && degrees != first {
+        noise = estimate(degrees)?;
+        found = solve(noise.as_ref().map(|(blocks, _)| blocks))?;
+    }
+    let (fit, mean) = found;
     Ok(RecipeFit {
         recipe,
         reason,
         lags: plan.statistics.lags,
         statistics_seconds,
         fit,
+        mean,
+        noise: noise.map(|(_, estimate)| estimate),
     })
 }
+
+/// Degree of D and R with which measurement noise is first estimated.
+const FIRST_DEGREE: usize = 2;
 
 /// The fit with D positive; an odd degree of D is raised by one first, if it may be.
 fn positive(
@@ -180,11 +214,7 @@ fn positive(
     if inside && tail_violation(&fit.mobility, ensemble) == 0.0 {
         return Ok(fit);
     }
-    let (d, r) = fit
-        .rungs
-        .iter()
-        .rfind(|rung| rung.taken)
-        .map_or(top, |rung| (rung.diffusion_degree, rung.current_degree));
+    let (d, r) = fit.degrees().unwrap_or(top);
     let even = d.next_multiple_of(2);
     if inside && (even != d || config.mask.is_some()) {
         // A linear D is negative far away whatever the data; there the model is not evaluated.
@@ -259,6 +289,18 @@ fn choose(
     }
 }
 
+/// Refuse a Galerkin space with too many functions.
+fn require_affordable(dim: usize, spaces: &Spaces) -> Result<()> {
+    let functions = binomial(dim + spaces.semigroup.degree, dim);
+    if functions <= MOST_FUNCTIONS {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "measurement noise is estimated in a Galerkin space, which in {dim} coordinates would have \
+         {functions} functions; give its variances (mobility.noise), or select fewer coordinates"
+    )))
+}
+
 /// n over k, saturating.
 fn binomial(n: usize, k: usize) -> usize {
     (1..=k).fold(1usize, |c, i| c.saturating_mul(n + 1 - i) / i)
@@ -308,6 +350,14 @@ impl Plan {
                 statistics.lags = doubling_lags(interval, horizon);
             }
         }
+        if !matches!(
+            config.noise,
+            MeasurementNoise::Auto | MeasurementNoise::None
+        ) {
+            // C(0) is then taken from the moments.
+            let both_ends = statistics.future_degree + statistics.initial_degree;
+            statistics.moment_degree = statistics.moment_degree.max(both_ends);
+        }
         Self {
             recipe,
             spaces: spaces.clone(),
@@ -331,6 +381,55 @@ impl Plan {
         }
         self.spaces.weak.time = TimeForm::Integral(IntegralRule::Cubic);
         Ok(())
+    }
+
+    /// The measurement noise, with mobilities of these degrees where it is estimated.
+    fn noise(
+        &self,
+        sums: &PolynomialSums,
+        (d, r): (usize, usize),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<Option<(BlockNoise, NoiseEstimate)>> {
+        match &config.noise {
+            MeasurementNoise::Auto | MeasurementNoise::None => Ok(None),
+            MeasurementNoise::Variances(variances) => {
+                noise::known(variances, sums.standardiser()).map(Some)
+            }
+            MeasurementNoise::Estimate => {
+                let mask = self.mask.as_ref();
+                let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
+                let space = &self.spaces.semigroup;
+                noise::estimate(sums, &basis, space, &config.ladder.fit, control).map(Some)
+            }
+        }
+    }
+
+    /// The mobility that the sums give, and its mean.
+    fn solve(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<(MobilityFit, Array2<f64>)> {
+        let equations = |d: usize, r: usize| self.equations(sums, d, r);
+        let fit = match config.degrees {
+            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.ladder.fit, control)?,
+            None => {
+                let ladder = LadderConfig {
+                    diffusion_degree: top.0,
+                    current_degree: top.1,
+                    ..config.ladder.clone()
+                };
+                fit_mobility_ladder(&equations, &ladder, control)?
+            }
+        };
+        let fit = positive(fit, &equations, ensemble, config, top, control)?;
+        let blocks: Vec<usize> = (0..sums.blocks()).collect();
+        let mean = fit.mobility.mean(&sums.expectations(&blocks).moments)?;
+        Ok((fit, mean))
     }
 
     fn equations(

@@ -70,6 +70,12 @@ impl MobilityFit {
             .map(|(label, (c, error))| (label, c, error))
     }
 
+    /// The degrees of D and R that held-out blocks chose, where they did.
+    pub(super) fn degrees(&self) -> Option<(usize, usize)> {
+        let taken = self.rungs.iter().rfind(|rung| rung.taken)?;
+        Some((taken.diffusion_degree, taken.current_degree))
+    }
+
     /// Standard errors of M_ij at a state.
     pub fn mobility_error(&self, x: &[f64]) -> Array2<f64> {
         let (fields, _) = self.mobility.basis().design(x);

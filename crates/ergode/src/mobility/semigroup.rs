@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::{TensorBasis, TensorField};
 use super::equations::{Equations, GeneratorResidual, choose};
-use super::moments::{Expectations, Moments, PolynomialSums, exponents};
+use super::moments::{Expectations, PolynomialSums};
 use super::propagator::Propagator;
 use crate::error::{Error, Result};
 use crate::linalg;
+use crate::observable::{Moments, exponents};
 
 /// The Galerkin space and the functions whose correlations are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

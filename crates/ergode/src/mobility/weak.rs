@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::equations::{Equations, GeneratorResidual, choose};
-use super::moments::{Expectations, Moments, PolynomialSums, correlations, exponents, index};
+use super::moments::{Expectations, PolynomialSums, correlations};
 use super::operators::{StationaryOperators, divergence, flow};
 use super::semigroup::test_functions;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LagGrid, LaggedSums, LocalPolynomial, accumulate_lagged};
-use crate::observable::{Polynomial, Polynomials};
-use crate::score::{Score, minimiser};
+use crate::observable::{Moments, Polynomial, Polynomials, exponents, index};
+use crate::score::{PotentialMoments, Score, minimiser};
 
 /// How the equations meet time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -383,33 +383,13 @@ pub(super) fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Resul
 /// s = Σ_k β_k ∇ψ_k over the monomials ψ of degree 1 up to `degree`, with ⟨∇ψ_k·∇ψ_l⟩ β = −⟨Δψ_k⟩
 /// (Hyvärinen's objective), all of it moments.
 fn polynomial_score(moments: &Moments, dim: usize, degree: usize) -> Result<Vec<Polynomial>> {
-    let potentials = exponents(dim, degree)?;
-    let potentials = potentials[1..].iter();
-    let gradients: Vec<Vec<Polynomial>> = potentials
-        .map(|exponents| {
-            let psi = Polynomial::monomial(exponents.clone(), 1.0);
-            (0..dim).map(|i| psi.derivative(i)).collect()
-        })
-        .collect();
-    let count = gradients.len();
-    let (mut gram, mut laplacian) = (Array2::zeros((count, count)), Array1::zeros(count));
-    for k in 0..count {
-        for i in 0..dim {
-            laplacian[k] += moments.mean(&gradients[k][i].derivative(i))?;
-            for l in 0..=k {
-                gram[[k, l]] += moments.mean(&gradients[k][i].product(&gradients[l][i]))?;
-                gram[[l, k]] = gram[[k, l]];
-            }
-        }
-    }
+    let (gram, laplacian) = PotentialMoments::new(moments, dim, degree)?.means(moments);
     let beta = minimiser(&gram, &laplacian)?;
-    let mut score = vec![Polynomial::default(); dim];
-    for (gradient, beta) in gradients.iter().zip(&beta) {
-        for (component, derivative) in score.iter_mut().zip(gradient) {
-            component.add_scaled(*beta, derivative);
-        }
+    let mut potential = Polynomial::default();
+    for (exponents, beta) in exponents(dim, degree)?.into_iter().skip(1).zip(&beta) {
+        potential.add_scaled(*beta, &Polynomial::monomial(exponents, 1.0));
     }
-    Ok(score)
+    Ok((0..dim).map(|i| potential.derivative(i)).collect())
 }
 
 /// A matrix applied to one axis.

@@ -198,6 +198,7 @@ pub(super) fn ring_mobility(
         fit: Some(fit),
         residuals: None,
         statistics_seconds,
+        noise: None,
     })
 }
 
@@ -229,6 +230,7 @@ pub(super) fn spin_by_network(
         fit: Some(found.fit),
         residuals: None,
         statistics_seconds: 0.0,
+        noise: None,
     };
     Ok((score, kind, mobility))
 }

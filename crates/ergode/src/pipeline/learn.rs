@@ -9,17 +9,17 @@ use serde_json::json;
 
 use super::config::FitConfig;
 use super::folder::RunFolder;
-use super::mobility::{MobilityFound, by_network, find_mobility, find_structure};
+use super::mobility::{MobilityFound, by_network, by_recipe, find_mobility, find_structure};
 use super::page::model_sections;
 use super::results::{Measured, MobilityResults, Results, ScoreResults, Truth, ValidationResults};
 use super::rollout::told;
-use super::score::{ScoreFound, find_score, judge};
+use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::{COMPARED, tile};
 use crate::check::{Finding, Severity};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::mobility::{Mobility, Recipe};
+use crate::mobility::{MeasurementNoise, Mobility, Recipe};
 use crate::model::{LangevinModel, Provenance};
 use crate::report::{Section, structure_section};
 use crate::validate::{EntropyProduction, entropy_production, entropy_production_of_fit};
@@ -76,6 +76,9 @@ pub(super) struct Task<'a> {
     pub(super) training: &'a Ensemble,
     pub(super) held_out: &'a Ensemble,
     pub(super) config: &'a FitConfig,
+    /// What is done about measurement noise, and what to tell of it.
+    pub(super) noise: MeasurementNoise,
+    pub(super) noticed: Option<Finding>,
     pub(super) horizon: f64,
     pub(super) fingerprint: &'a str,
 }
@@ -92,7 +95,10 @@ impl Task<'_> {
         let (found, mobility) = self.parts(folder, &mut seconds, tell, control)?;
         let clock = Instant::now();
         let sections = self.sections(&found, &mobility, control)?;
-        let phi = self.mean(mobility.mobility.as_mobility());
+        let phi = match &mobility.noise {
+            Some((_, mean)) => mean.clone(),
+            None => self.mean(mobility.mobility.as_mobility()),
+        };
         let provenance = Provenance {
             ergode: env!("CARGO_PKG_VERSION").to_owned(),
             data: self.fingerprint.to_owned(),
@@ -109,14 +115,27 @@ impl Task<'_> {
             .as_ref()
             .filter(|_| self.config.ring.sites == 0);
         let entropy = match fit {
-            Some(fit) => entropy_production_of_fit(model.score(), fit, self.training, control),
-            None => entropy_production(model.score(), model.mobility(), self.training, control),
+            // The integrand would be averaged over states with their noise.
+            _ if mobility.noise.is_some() => None,
+            Some(fit) => told(entropy_production_of_fit(
+                model.score(),
+                fit,
+                self.training,
+                control,
+            ))?,
+            None => told(entropy_production(
+                model.score(),
+                model.mobility(),
+                self.training,
+                control,
+            ))?,
         };
         model.save(folder.path())?;
         constant.save(&folder.path().join("constant"))?;
         seconds.insert("model".to_owned(), clock.elapsed().as_secs_f64());
         let certificate = &found.certificate;
         let mut findings = certificate.findings.clone();
+        findings.extend(self.noticed.clone());
         let warnings = mobility.results.warnings.iter();
         findings.extend(warnings.map(|text| Finding::new("mobility", Severity::Warn, text, "")));
         Ok(ModelStage {
@@ -130,7 +149,7 @@ impl Task<'_> {
             mobility: mobility.results,
             recipe: mobility.recipe,
             reason: mobility.reason,
-            entropy_production: told(entropy)?,
+            entropy_production: entropy,
             seconds,
             findings,
             sections,
@@ -159,6 +178,22 @@ impl Task<'_> {
                 by_network(self.training, config, self.horizon, &stages, control)?;
             lap("mobility");
             found = judge(score, kind, self.held_out, config, control)?;
+            lap("score");
+        } else if matches!(
+            self.noise,
+            MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
+        ) {
+            tell("learning measurement noise and mobility");
+            mobility = by_recipe(self.training, config, &self.noise, self.horizon, control)?;
+            lap("mobility");
+            tell("learning the score");
+            let (noise, _) = mobility
+                .noise
+                .as_ref()
+                .expect("the recipe was asked for it");
+            let covariance = noise.positive()?;
+            let (training, held_out) = (self.training, self.held_out);
+            found = score_without_noise(training, held_out, covariance.view(), config, control)?;
             lap("score");
         } else {
             tell("learning the score");

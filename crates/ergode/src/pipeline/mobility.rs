@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ndarray::Array2;
+
 use super::config::FitConfig;
 use super::lattice::{RingSpan, ring_mobility, spin_by_network, with_seed};
 use super::results::{Measured, MobilityResults};
@@ -12,9 +14,9 @@ use crate::lagged::{
     IntegralRule, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged,
 };
 use crate::mobility::{
-    MobilityFit, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
-    estimate_constant_mobility, estimate_structure, fit_mobility_recipe, fit_paper_mobility,
-    fit_paper_ring,
+    MeasurementNoise, MobilityFit, NoiseEstimate, PaperConfig, PhiMethod, Recipe, Structure,
+    StructureConfig, SymmetryClass, estimate_constant_mobility, estimate_structure,
+    fit_mobility_recipe, fit_paper_mobility, fit_paper_ring,
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
@@ -33,6 +35,8 @@ pub(super) struct MobilityFound {
     pub(super) residuals: Option<Section>,
     /// Seconds that lagged statistics took, where they were collected apart.
     pub(super) statistics_seconds: f64,
+    /// The measurement noise that the record was freed from, and Φ = ⟨M⟩ without it.
+    pub(super) noise: Option<(NoiseEstimate, Array2<f64>)>,
 }
 
 /// With more coordinates than these, a mobility that varies has more coefficients than data fix.
@@ -53,17 +57,20 @@ pub(super) fn find_mobility(
         Recipe::Auto if training.dim() > MOST_COORDINATES => {
             constant(training, score, horizon, control)
         }
-        _ => by_recipe(training, config, horizon, control),
+        _ => by_recipe(training, config, &MeasurementNoise::None, horizon, control),
     }
 }
 
-fn by_recipe(
+/// A polynomial mobility, with measurement noise taken out where there is some.
+pub(super) fn by_recipe(
     training: &Ensemble,
     config: &FitConfig,
+    noise: &MeasurementNoise,
     horizon: f64,
     control: &Control,
 ) -> Result<MobilityFound> {
     let mut recipe = config.mobility.clone();
+    recipe.noise = noise.clone();
     recipe.horizon.get_or_insert(horizon);
     let found = fit_mobility_recipe(training, &recipe, control)?;
     let fit = found.fit;
@@ -73,7 +80,17 @@ fn by_recipe(
         _ => format!("polynomial of degree {degree}"),
     };
     let violation = fit.mobility.psd_violation(training);
-    let results = linear_results(&fit, kind, violation);
+    let mut results = linear_results(&fit, kind, violation);
+    let names = training.names();
+    results.measurement_noise = found.noise.as_ref().map(|noise| {
+        let pairs = (0..names.len()).flat_map(|i| (0..=i).map(move |j| (j, i)));
+        let measured = |(i, j): (usize, usize)| {
+            let (value, stderr) = (noise.covariance[[i, j]], noise.errors[[i, j]]);
+            let label = format!("S[{},{}]", names[i], names[j]);
+            (label, Measured { value, stderr })
+        };
+        pairs.map(measured).collect()
+    });
     Ok(MobilityFound {
         mobility: fit.mobility.clone().into(),
         results,
@@ -81,6 +98,7 @@ fn by_recipe(
         reason: found.reason,
         residuals: None,
         statistics_seconds: found.statistics_seconds,
+        noise: found.noise.map(|noise| (noise, found.mean)),
         fit: Some(fit),
     })
 }
@@ -98,6 +116,7 @@ pub(super) fn linear_results(fit: &MobilityFit, kind: String, violation: f64) ->
         condition: Some(fit.condition).filter(|c| c.is_finite()),
         effective_rank: Some(fit.effective_rank),
         psd_violation: violation,
+        measurement_noise: None,
         warnings: fit.warnings.clone(),
     }
 }
@@ -187,6 +206,7 @@ fn constant(
         condition: None,
         effective_rank: None,
         psd_violation: 0.0,
+        measurement_noise: None,
         warnings: warnings.collect(),
     };
     Ok(MobilityFound {
@@ -201,6 +221,7 @@ fn constant(
         fit: None,
         residuals: None,
         statistics_seconds: 0.0,
+        noise: None,
     })
 }
 
@@ -231,6 +252,7 @@ pub(super) fn by_network(
         condition: None,
         effective_rank: None,
         psd_violation: 0.0,
+        measurement_noise: None,
         warnings: Vec::new(),
     };
     let residuals = residual_section(&found.fit, &[])?;
@@ -242,6 +264,7 @@ pub(super) fn by_network(
         fit: None,
         residuals: Some(residuals),
         statistics_seconds: 0.0,
+        noise: None,
     };
     let kind = "network trained by denoising".to_owned();
     Ok((found.stationary.into(), kind, mobility))

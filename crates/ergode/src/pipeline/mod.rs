@@ -5,6 +5,7 @@ mod folder;
 mod lattice;
 mod learn;
 mod mobility;
+mod noise;
 mod page;
 mod results;
 mod rollout;
@@ -26,7 +27,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::check::{CheckReport, check_ensemble};
+use crate::check::{CheckReport, Finding, Severity, check_ensemble};
 use crate::control::Control;
 use crate::data::{AtomicFile, Ensemble};
 use crate::error::{Error, Result};
@@ -112,7 +113,11 @@ pub fn fit_langevin(
         check_ensemble(ensemble, &config.check, control)
     })?;
     seconds.insert("check".to_owned(), spent);
-    let horizon = horizon(&check, config)?;
+    let hopeless = |f: &&Finding| f.kind == "duplicate" && f.severity == Severity::Fail;
+    if let Some(twice) = check.findings.iter().find(hopeless) {
+        return Err(Error::input(format!("{}; {}", twice.message, twice.advice)));
+    }
+    let horizon = horizon(&check, ensemble.len(), config)?;
     let (training, held_out) = ensemble.split(config.held_out, horizon)?;
 
     let key = json!({
@@ -123,10 +128,13 @@ pub fn fit_langevin(
         // A stage without its files is of no use.
         let _ = fs::remove_file(folder.stages().join("model.json"));
     }
+    let (noise, noticed) = noise::decide(config, &check, &training)?;
     let task = Task {
         training: &training,
         held_out: &held_out,
         config,
+        noise,
+        noticed,
         horizon,
         fingerprint: &fingerprint,
     };
@@ -172,13 +180,19 @@ pub fn fit_langevin(
     })
 }
 
-/// The longest decorrelation time, to which lags reach.
-fn horizon(check: &CheckReport, config: &FitConfig) -> Result<f64> {
+/// The longest decorrelation time, to which lags reach; the longest usable lag where records are shorter
+/// than that but many, so that their starts are enough independent states.
+fn horizon(check: &CheckReport, trajectories: usize, config: &FitConfig) -> Result<f64> {
+    /// Records that are many.
+    const MANY: usize = 20;
     let times = check
         .coordinates
         .iter()
         .filter_map(|c| c.decorrelation_time);
-    let longest = config.mobility.horizon.unwrap_or(times.fold(0.0, f64::max));
+    let mut longest = config.mobility.horizon.unwrap_or(times.fold(0.0, f64::max));
+    if longest == 0.0 && trajectories >= MANY {
+        longest = check.usable_lags[1];
+    }
     if longest > 0.0 {
         return Ok(longest);
     }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ndarray::ArrayView2;
+
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
 use super::truth::{COMPARED, tile};
@@ -13,7 +15,8 @@ use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
     ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library, certify_score,
-    fit_denoising_score, fit_logarithmic_score, fit_potential_score,
+    certify_score_without_noise, fit_denoising_score, fit_logarithmic_score, fit_potential_score,
+    fit_potential_score_without_noise,
 };
 
 /// A score with what held-out data say of it.
@@ -93,8 +96,29 @@ pub(super) fn find_score(
     }
 }
 
+/// The score of the density without measurement noise of covariance S, judged on `held_out` likewise.
+pub(super) fn score_without_noise(
+    training: &Ensemble,
+    held_out: &Ensemble,
+    covariance: ArrayView2<f64>,
+    whole: &FitConfig,
+    control: &Control,
+) -> Result<ScoreFound> {
+    let closed_form = closed_form_config(training, &whole.score.closed_form);
+    let score = fit_potential_score_without_noise(training, covariance, &closed_form, control)?;
+    let judge = &whole.score.certificate;
+    let certificate = certify_score_without_noise(&score, held_out, covariance, judge, control)?;
+    let terms = score.coefficients().count();
+    Ok(ScoreFound {
+        score: score.into(),
+        certificate,
+        kind: format!("gradient of a polynomial of {terms} terms, without measurement noise"),
+        reason: "moments of a polynomial potential can be freed from measurement noise".into(),
+    })
+}
+
 /// The coordinates that are positive and come close to zero.
-fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
+pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
     /// Closer than this fraction of the standard deviation, at this fraction of the samples.
     const CLOSE: f64 = 0.25;
     const OFTEN: f64 = 1e-3;

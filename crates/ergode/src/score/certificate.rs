@@ -176,7 +176,15 @@ pub fn certify_score(
     let gram = gram
         .slice(ndarray::s![.., moments.basis_range()])
         .to_owned();
-    let mut certificate = measure(&moments, &basis, &estimate, &gram)?;
+    let squares = moments.square_range().map(|k| estimate.values[k]).sum();
+    let mut certificate = measure(&Evidence {
+        labels: moments.identity_labels(),
+        dim,
+        estimate: &estimate,
+        gram: &gram,
+        squares,
+        loss: moments.loss_index(),
+    })?;
     if config.resample.starts > 0 {
         let errors = estimate.errors();
         let effective: Vec<f64> = (0..dim)
@@ -205,23 +213,40 @@ fn known_divergence(score: &dyn Score, ensemble: &Ensemble) -> bool {
     score.divergence(&x, &mut [0.0])
 }
 
+/// The averages that a certificate is made of.
+pub(super) struct Evidence<'a> {
+    /// Labels of the identities.
+    pub(super) labels: &'a [String],
+    /// D.
+    pub(super) dim: usize,
+    /// The identities ⟨f s_j + ∂_j f⟩, (f, j) in order, f = 1 and the coordinates first; then others.
+    pub(super) estimate: &'a Jackknife,
+    /// ⟨f f'⟩.
+    pub(super) gram: &'a Array2<f64>,
+    /// ⟨|s|²⟩ in standardised coordinates.
+    pub(super) squares: f64,
+    /// Where the estimate has ⟨|s|²/2 + ∇·s⟩.
+    pub(super) loss: Option<usize>,
+}
+
 /// Everything but the Langevin runs.
-fn measure(
-    moments: &Moments,
-    basis: &Basis,
-    estimate: &Jackknife,
-    gram: &Array2<f64>,
-) -> Result<ScoreCertificate> {
-    let dim = moments.dim();
+pub(super) fn measure(evidence: &Evidence) -> Result<ScoreCertificate> {
+    let Evidence {
+        labels,
+        dim,
+        estimate,
+        gram,
+        squares,
+        loss,
+    } = *evidence;
     let errors = estimate.errors();
-    let identities = Identity::from_jackknife(moments.identity_labels(), estimate);
+    let identities = Identity::from_jackknife(labels, estimate);
     let stein_at = |i: usize, j: usize| (1 + i) * dim + j;
     let stein = Array2::from_shape_fn((dim, dim), |(i, j)| estimate.values[stein_at(i, j)]);
     let size = |of: &dyn Fn(usize, usize) -> f64| {
         let squares = (0..dim * dim).map(|k| of(k / dim, k % dim).powi(2));
         (squares.sum::<f64>() / dim as f64).sqrt()
     };
-    let squares: f64 = moments.square_range().map(|k| estimate.values[k]).sum();
     // G⁻¹ = W Wᵀ, unresolved directions left out.
     let (values, vectors) = linalg::symmetric_eigen(linalg::symmetric_part(gram.view()).view())?;
     let largest = values[values.len() - 1];
@@ -234,9 +259,10 @@ fn measure(
     });
     let whiten = vectors * &roots;
     let projected = |row: ArrayView1<f64>| -> f64 {
-        let row = row.slice(ndarray::s![..basis.len() * dim]);
+        let functions = gram.nrows();
+        let row = row.slice(ndarray::s![..functions * dim]);
         let row = row
-            .to_shape((basis.len(), dim))
+            .to_shape((functions, dim))
             .expect("function, coordinate");
         let along = whiten.t().dot(&row);
         along.iter().map(|v| v * v).sum()
@@ -252,9 +278,7 @@ fn measure(
         identities,
         relative_error: ((violation - chance).max(0.0) / squares).sqrt(),
         relative_floor: (chance / squares).sqrt(),
-        loss: moments
-            .loss_index()
-            .map(|k| [estimate.values[k], errors[k]]),
+        loss: loss.map(|k| [estimate.values[k], errors[k]]),
         resampling: None,
         findings: Vec::new(),
         verdict: Verdict::Pass,
@@ -262,7 +286,7 @@ fn measure(
 }
 
 impl ScoreCertificate {
-    fn judge(&mut self, config: &CertificateConfig) {
+    pub(super) fn judge(&mut self, config: &CertificateConfig) {
         self.judge_identities(config);
         if let Some(resampling) = &self.resampling {
             self.findings.extend(judge_runs(resampling, config));

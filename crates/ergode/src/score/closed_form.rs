@@ -339,7 +339,6 @@ fn accumulate(
 
 /// The outcome of the choice of size and ridge.
 pub(super) struct Selection {
-    /// Index of the size.
     choice: usize,
     pub(super) coefficients: Array1<f64>,
     errors: Array1<f64>,
@@ -347,7 +346,12 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    fn score(
+    /// Index of the size.
+    pub(super) fn choice(&self) -> usize {
+        self.choice
+    }
+
+    pub(super) fn score(
         self,
         fields: Box<dyn VectorFields>,
         confinement: Confinement,

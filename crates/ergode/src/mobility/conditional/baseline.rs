@@ -7,8 +7,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 use crate::lagged::{LagGrid, LaggedConfig, accumulate_pairs};
 use crate::linalg;
-use crate::mobility::moments::exponents;
-use crate::observable::{Functions, Polynomial, Polynomials};
+use crate::observable::{Functions, Polynomial, Polynomials, exponents};
 
 /// b_m(x_0) ≈ E[φ_m(x_t) | x_0], a polynomial of least squares for every m and lag.
 pub(super) struct Baseline {

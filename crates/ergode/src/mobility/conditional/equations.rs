@@ -13,8 +13,9 @@ use crate::lagged::{LaggedConfig, Subsample};
 use crate::mobility::basis::TensorBasis;
 use crate::mobility::equations::{Equations, choose};
 use crate::mobility::linear::LinearMobility;
-use crate::mobility::moments::{Moments, PolynomialSums};
+use crate::mobility::moments::PolynomialSums;
 use crate::mobility::{LatticeMobility, Mobility};
+use crate::observable::Moments;
 
 /// Equations Σ_k c_k A\[T_k\] = Ċ_obs − A\[Φ\] + A_c\[Φ\] at every lag and channel, A_c being the conditional
 /// operator and A\[Φ\] that of the stationary score (`eq:deltaM_residual_constraint`): linear in the

@@ -10,8 +10,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result};
 use crate::lagged::{BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, accumulate_lagged};
-use crate::mobility::moments::{exponents, index};
-use crate::observable::{Functions, Monomials};
+use crate::observable::{Functions, Monomials, exponents, index};
 
 /// Which correlations are collected on a ring, and what they are meant for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -13,8 +13,8 @@ use crate::lagged::PairSums;
 use crate::linalg;
 use crate::mobility::TensorBasis;
 use crate::mobility::equations::{Equations, choose};
-use crate::mobility::moments::{Moments, exponents};
 use crate::mobility::weak::{TimeForm, WeakConfig, in_time, stack_columns, tests};
+use crate::observable::{Moments, exponents};
 
 /// Equations C(t_k) − C(t_{k−1}) = ∫ ⟨φ_m(x_t) B_n(x_0)⟩ dt, or their derivative form, on a ring.
 ///
