@@ -229,10 +229,15 @@ fn advance(
 }
 
 impl NoiseEstimate {
-    /// S as a noise can have it: eigenvalues that are not positive are zero.
+    /// S as a noise can have it: eigenvalues that are not positive are raised to nearly nothing.
     pub(crate) fn positive(&self) -> Result<Array2<f64>> {
+        const NOTHING: f64 = 1e-9;
         let (values, vectors) = linalg::symmetric_eigen(self.covariance.view())?;
-        let scaled = &vectors * &values.mapv(|v| v.max(0.0));
+        let floor = NOTHING
+            * values
+                .iter()
+                .fold(f64::MIN_POSITIVE, |a: f64, v| a.max(v.abs()));
+        let scaled = &vectors * &values.mapv(|v| v.max(floor));
         Ok(scaled.dot(&vectors.t()))
     }
 }
