@@ -1,14 +1,14 @@
 //! Lagged statistics against brute force and against exact correlations.
 
 use ergode::{
-    Affine2d, Affine2dReference, Blocking, BurnIn, Control, CoxIngersollRoss, Ensemble,
-    ExactFields, FunctionList, Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums,
-    LocalPolynomial, Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Stream,
-    Subsample, System, Times, Trajectory, accumulate_lagged, choose_bandwidth, relaxation_rates,
+    Affine2d, Blocking, BurnIn, Control, CoxIngersollRoss, Ensemble, ExactFields, FunctionList,
+    Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, Monomials,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Stream, Subsample, System, Times,
+    Trajectory, accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
 use ndarray::{Array1, Array2};
 
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Z_BOUND, affine_reference, sample};
 
 fn accumulate(
     ensemble: &Ensemble,
@@ -470,7 +470,7 @@ fn integral_rules_have_their_order() {
 #[test]
 fn the_exponential_rule_holds_on_coarse_lags() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 160).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 12).unwrap();
     let x = |i: usize| move |x: &[f64]| x[i];
     let monomials: [fn(&[f64]) -> f64; 5] = [
@@ -538,7 +538,7 @@ fn the_exponential_rule_holds_on_coarse_lags() {
 #[test]
 fn the_integrated_identity_holds_on_coarse_data() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 240).unwrap();
+    let reference = affine_reference();
     let data = sample(&system, 3000.0, 0.01, 36, 4);
     let data = data
         .burn_in(BurnIn::Fraction(0.1))
@@ -547,7 +547,7 @@ fn the_integrated_identity_holds_on_coarse_data() {
         .unwrap();
     let conjugate = |transposed: bool| {
         let labels = ["x", "y", "B x", "B y"].map(String::from).to_vec();
-        let reference = &reference;
+        let reference = reference;
         FunctionList::new(2, labels, move |x: &[f64], out: &mut [f64]| {
             let (mut s, mut m, mut div) = ([0.0; 2], [0.0; 4], [0.0; 2]);
             reference.score(x, &mut s);

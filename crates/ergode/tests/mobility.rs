@@ -1,15 +1,15 @@
 //! The constant mobility and the structure diagnostic against exact answers.
 
 use ergode::{
-    Affine2d, Affine2dReference, ConstantMobility, Control, CoxIngersollRoss, Ensemble,
-    ExactFields, FunctionList, Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums,
-    LocalPolynomial, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, PhiMethod, SoftSpin,
-    StructureConfig, Subsample, SymmetryClass, System, Times, Trajectory, accumulate_lagged,
-    estimate_constant_mobility, estimate_structure, generate, site_blocks,
+    Affine2d, ConstantMobility, Control, CoxIngersollRoss, Ensemble, ExactFields, FunctionList,
+    Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, PhiMethod, SoftSpin, StructureConfig, Subsample, SymmetryClass,
+    System, Times, Trajectory, accumulate_lagged, estimate_constant_mobility, estimate_structure,
+    generate, site_blocks,
 };
 use ndarray::{Array2, ArrayView2};
 
-use crate::support::{Z_BOUND, rows};
+use crate::support::{Z_BOUND, affine_reference, rows};
 
 /// Coordinates, then the score.
 fn coordinates_and_score<'a>(
@@ -170,7 +170,7 @@ fn phi_of_cir_is_theta_gamma() {
 #[test]
 fn phi_of_the_affine_system_from_even_and_uneven_samples() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 8).unwrap();
     let exact = Array2::from_shape_fn((2, 2), |(i, j)| {
         semigroup.mean(|x| {
@@ -208,7 +208,7 @@ fn phi_of_the_affine_system_from_even_and_uneven_samples() {
         bandwidth: 0.1,
     });
     let phi = |data: &Ensemble, grid: &LagGrid| {
-        let sums = statistics(data, &reference, 1.0, grid, Subsample::Stride(4));
+        let sums = statistics(data, reference, 1.0, grid, Subsample::Stride(4));
         estimate_constant_mobility(&sums, &method, SymmetryClass::None).unwrap()
     };
     let (a, b) = (phi(&even, &even_grid), phi(&uneven, &windows));

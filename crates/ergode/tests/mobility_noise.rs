@@ -1,15 +1,15 @@
 //! Measurement noise: its covariance found, and taken out of mobility and score.
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, CertificateConfig, ClosedFormConfig, Control, Ensemble,
-    ExactScore, MeasurementNoise, Purpose, Recipe, RecipeConfig, Score, Stream, Trajectory,
-    Verdict, certify_score_without_noise, fit_mobility_recipe, fit_potential_score,
+    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, Ensemble, ExactScore,
+    MeasurementNoise, Purpose, Recipe, RecipeConfig, Score, Stream, Trajectory, Verdict,
+    certify_score_without_noise, fit_mobility_recipe, fit_potential_score,
     fit_potential_score_without_noise,
 };
 use ndarray::{Array2, array};
 
 use crate::mobility::rotating;
-use crate::support::{Z_BOUND, mobility_errors, rows, sample};
+use crate::support::{Z_BOUND, affine_reference, mobility_errors, rows, sample};
 
 /// The record with noise η = A ξ added to every sample.
 fn with_noise(data: &Ensemble, factor: &Array2<f64>, seed: u64) -> Ensemble {
@@ -68,7 +68,7 @@ fn the_affine_mobility_is_found_through_noise() {
     let clean = sample(&system, 3000.0, 0.1, 36, 5)
         .burn_in(BurnIn::Time(10.0))
         .unwrap();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let scale = ergode::Standardiser::from_ensemble(&clean).unwrap().scale;
     let factor = Array2::from_diag(&array![0.2 * scale[0], 0.2 * scale[1]]);
     let noisy = with_noise(&clean, &factor, 1);
@@ -81,7 +81,7 @@ fn the_affine_mobility_is_found_through_noise() {
         let clock = std::time::Instant::now();
         let found = fit_mobility_recipe(&noisy, &config, &Control::new()).unwrap();
         // D where the states are, not where they seem to be.
-        let (d, r) = mobility_errors(&clean, &found.fit.mobility, &reference);
+        let (d, r) = mobility_errors(&clean, &found.fit.mobility, reference);
         println!(
             "{recipe:?}: D {d:.4}, R {r:.4}, chi2 {:.2}, S {:?}, {:.1} s",
             found.fit.chi2_per_equation,
@@ -117,7 +117,7 @@ fn the_affine_mobility_is_found_through_noise() {
 fn the_score_is_found_through_noise() {
     let system = Affine2d::default();
     let clean = sample(&system, 1000.0, 0.1, 36, 7);
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let scale = ergode::Standardiser::from_ensemble(&clean).unwrap().scale;
     let factor = Array2::from_diag(&array![0.2 * scale[0], 0.2 * scale[1]]);
     let covariance = factor.dot(&factor);
@@ -128,7 +128,7 @@ fn the_score_is_found_through_noise() {
         fit_potential_score_without_noise(&noisy, covariance.view(), &config, &control).unwrap();
     let plain = fit_potential_score(&noisy, &config, &control).unwrap();
     let noiseless = fit_potential_score(&clean, &config, &control).unwrap();
-    let exact = ExactScore::new(2, &reference);
+    let exact = ExactScore::new(2, reference);
     let error = |score: &dyn Score| {
         let (mut off, mut size) = (0.0, 0.0);
         let (mut a, mut b) = ([0.0; 2], [0.0; 2]);

@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, DoubleWell, Mobility, MobilityConfig,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe,
-    RecipeConfig, Semigroup, SemigroupConfig, Standardiser, TensorBasis, TrainConfig,
-    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_recipe, fit_paper_mobility,
-    refine_positive,
+    Affine2d, BurnIn, Control, DoubleWell, Mobility, MobilityConfig, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
+    SemigroupConfig, Standardiser, TensorBasis, TrainConfig, accumulate_polynomials, doubling_lags,
+    fit_mobility, fit_mobility_recipe, fit_paper_mobility, refine_positive,
 };
 
 use ndarray::array;
 
-use crate::support::{Z_BOUND, mobility_errors, sample};
+use crate::support::{Z_BOUND, affine_reference, mobility_errors, sample};
 
 /// Interval 0.1, degrees by held-out blocks: D to a percent, R better than a quadratic can be.
 #[test]
@@ -21,7 +20,7 @@ fn the_affine_mobility_is_found_without_being_told_anything() {
     let data = sample(&system, 3000.0, 0.1, 36, 5)
         .burn_in(BurnIn::Time(10.0))
         .unwrap();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     for recipe in [Recipe::Auto, Recipe::Weak] {
         let config = RecipeConfig {
             recipe,
@@ -30,7 +29,7 @@ fn the_affine_mobility_is_found_without_being_told_anything() {
         let clock = std::time::Instant::now();
         let found = fit_mobility_recipe(&data, &config, &Control::new()).unwrap();
         let seconds = clock.elapsed().as_secs_f64();
-        let (d, r) = mobility_errors(&data, &found.fit.mobility, &reference);
+        let (d, r) = mobility_errors(&data, &found.fit.mobility, reference);
         println!(
             "{:?}: D {d:.4}, R {r:.4}, chi2 {:.2}, {seconds:.1} s, lags to {:?}; {}",
             found.recipe,
@@ -73,7 +72,7 @@ fn a_double_well_is_not_taken_for_a_slow_process() {
 #[test]
 fn an_indefinite_diffusion_is_made_positive_everywhere() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let data = sample(&system, 250.0, 0.2, 20, 3);
     let standardiser = Standardiser::from_ensemble(&data).unwrap();
     let space = SemigroupConfig::default();
@@ -91,10 +90,10 @@ fn an_indefinite_diffusion_is_made_positive_everywhere() {
     };
     let free = fit_mobility(&equations, &fitting, &Control::new()).unwrap();
     let violation = free.mobility.psd_violation(&data);
-    let before = mobility_errors(&data, &free.mobility, &reference).0;
+    let before = mobility_errors(&data, &free.mobility, reference).0;
     assert!(violation > 0.0, "the data must be poor enough");
     let refined = refine_positive(free, &equations, &data, &fitting, &Control::new()).unwrap();
-    let after = mobility_errors(&data, &refined.mobility, &reference).0;
+    let after = mobility_errors(&data, &refined.mobility, reference).0;
     let positivity = refined.positivity.unwrap();
     println!("violation {violation:.4}, error of D {before:.3} then {after:.3}, {positivity:?}");
     assert_eq!(refined.mobility.psd_violation(&data), 0.0);

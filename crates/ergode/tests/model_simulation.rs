@@ -1,9 +1,9 @@
 //! Simulations of models against exact answers, and the advice on their step.
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, ClosedFormConfig, Control, Dimensions, Ensemble,
-    LangevinModel, ModelRun, OrnsteinUhlenbeck, RecipeConfig, Scheme, Sde, SimulateConfig,
-    StepConfig, Stream, advise_step, fit_mobility_recipe, fit_potential_score, simulate_ensemble,
+    Affine2d, BurnIn, ClosedFormConfig, Control, Dimensions, Ensemble, LangevinModel, ModelRun,
+    OrnsteinUhlenbeck, RecipeConfig, Scheme, Sde, SimulateConfig, StepConfig, Stream, advise_step,
+    fit_mobility_recipe, fit_potential_score, simulate_ensemble,
 };
 use ndarray::{Array2, ArrayView2};
 
@@ -12,7 +12,7 @@ use crate::model::{
     config, filled_box, names, neural_model, potential, provenance, quartic_model, simulate,
     unscaled,
 };
-use crate::support::{Estimate, Z_BOUND, lagged, rows, sample};
+use crate::support::{Estimate, Z_BOUND, affine_reference, lagged, rows, sample};
 
 /// The exact Ornstein-Uhlenbeck model with mobility `m`.
 fn gaussian_model(
@@ -275,7 +275,7 @@ fn a_learned_model_has_the_correlations_of_the_affine_system() {
     let starts = rows(&data, 0).to_owned();
     let names = data.names().to_vec();
     let model = LangevinModel::new(names, score, mobility, starts, provenance(&data)).unwrap();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 12).unwrap();
     // Short against the data, so that the error of the fit does not count.
     let config = config(25.0, 0.01, 0.1, 128, Scheme::Platen);

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use ergode::{
-    Affine2d, Affine2dReference, Control, Ensemble, FitConfig, Fitted, LangevinModel,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, SoftSpin,
-    Trajectory, Values, Verdict, fit_langevin,
+    Affine2d, Control, Ensemble, FitConfig, Fitted, LangevinModel, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, SoftSpin, Trajectory, Values, Verdict,
+    fit_langevin,
 };
 use ndarray::Axis;
 
-use crate::support::{Z_BOUND, rows, sample};
+use crate::support::{Z_BOUND, affine_reference, rows, sample};
 
 fn fit(data: &Ensemble, config: &FitConfig, folder: &Path) -> ergode::Result<Fitted> {
     let folder = RunFolder::open(folder)?;
@@ -157,12 +157,12 @@ fn data_that_no_model_can_be_trusted_on_do_not_pass() {
 #[test]
 fn affine_data_are_learned_to_their_noise_floor() {
     let data = sample(&Affine2d::default(), 600.0, 0.05, 36, 7);
-    let reference = Affine2dReference::solve(Affine2d::default(), 200).unwrap();
+    let reference = affine_reference();
     let mut config = FitConfig::default();
     config.mobility.recipe = Recipe::Weak;
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::open(folder.path()).unwrap();
-    let exact = Some(&reference as _);
+    let exact = Some(reference as _);
     let fitted = fit_langevin(&data, &config, &run, exact, &|_| {}, &Control::new()).unwrap();
     let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
     println!("{validation:#?} {truth:?} {:?}", fitted.results.wall_s);

@@ -1,14 +1,14 @@
 //! Closed-form scores against exact ones.
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control,
-    CoxIngersollRoss, DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential,
-    Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, ScoreObjective, SoftSpin,
-    SpinFields, Standardiser, Subsample, Support, System, VectorFields, accumulate_score,
+    Affine2d, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss,
+    DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential, Monomials,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, ScoreObjective, SoftSpin, SpinFields,
+    Standardiser, Subsample, Support, System, VectorFields, accumulate_score,
     fit_logarithmic_score, fit_potential_score, fit_score, generate,
 };
 
-use crate::support::{Z_BOUND, relative_error, sample};
+use crate::support::{Z_BOUND, affine_reference, relative_error, sample};
 
 /// The interval at which a system is saved by default.
 fn interval(system: &dyn System) -> f64 {
@@ -174,10 +174,10 @@ fn affine_score_within_a_few_percent() {
     let data = sample(&system, 3000.0, interval(&system), 36, 0)
         .burn_in(BurnIn::Fraction(0.1))
         .unwrap();
-    let reference = Affine2dReference::solve(system, 320).unwrap();
+    let reference = affine_reference();
     let start = std::time::Instant::now();
     let score = fit(&data, &[2, 4, 6, 8, 10], 20);
-    let error = relative_error(&data, &score, &reference);
+    let error = relative_error(&data, &score, reference);
     println!(
         "affine2d: {error:.4} in {:.1?}, trials {:?}",
         start.elapsed(),

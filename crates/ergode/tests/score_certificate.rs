@@ -1,14 +1,14 @@
 //! Certificates of scores: exact ones pass, wrong ones do not.
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, CertificateConfig, ClosedFormConfig, Control,
-    CoxIngersollRoss, DoubleWell, Ensemble, ExactFields, ExactScore, OrnsteinUhlenbeck,
-    ResampleConfig, Score, ScoreCertificate, SoftSpin, System, Times, Trajectory, Verdict,
-    certificate_library, certify_score, fit_potential_score,
+    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, CoxIngersollRoss, DoubleWell,
+    Ensemble, ExactFields, ExactScore, OrnsteinUhlenbeck, ResampleConfig, Score, ScoreCertificate,
+    SoftSpin, System, Times, Trajectory, Verdict, certificate_library, certify_score,
+    fit_potential_score,
 };
 use ndarray::Array2;
 
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Z_BOUND, affine_reference, sample};
 
 /// A score from a closure at one state.
 struct Custom<F> {
@@ -116,8 +116,8 @@ fn exact_scores_pass_and_scaled_ones_are_flagged() {
     let well = DoubleWell::default();
     exact_and_scaled("double well", &data(&well, 32, 4000.0, 8.0, 33), &well);
     let affine = Affine2d::default();
-    let reference = Affine2dReference::solve(affine, 320).unwrap();
-    exact_and_scaled("affine", &data(&affine, 36, 1500.0, 20.0, 34), &reference);
+    let reference = affine_reference();
+    exact_and_scaled("affine", &data(&affine, 36, 1500.0, 20.0, 34), reference);
 }
 
 #[test]

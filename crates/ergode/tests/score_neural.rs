@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, DenoisingConfig, Ensemble, Layout, NeuralScore,
-    NoiseConfig, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, SoftSpin, Support, System,
-    TrainConfig, fit_denoising_score, generate,
+    Affine2d, BurnIn, Control, DenoisingConfig, Ensemble, Layout, NeuralScore, NoiseConfig,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, SoftSpin, Support, System, TrainConfig,
+    fit_denoising_score, generate,
 };
 
-use crate::support::{relative_error, sample};
+use crate::support::{affine_reference, relative_error, sample};
 
 fn learn(data: &Ensemble, config: &DenoisingConfig) -> NeuralScore {
     fit_denoising_score(data, config, None, &Control::new()).unwrap()
@@ -62,14 +62,14 @@ fn affine2d_is_learned() {
     let data = sample(&system, 3000.0, 0.05, 36, 1)
         .burn_in(BurnIn::Fraction(0.1))
         .unwrap();
-    let reference = Affine2dReference::solve(system, 200).unwrap();
+    let reference = affine_reference();
     let clock = Instant::now();
     let config = DenoisingConfig {
         train: TrainConfig::with_steps(2000),
         ..DenoisingConfig::default()
     };
     let score = learn(&data, &config);
-    let error = relative_error(&data, &score, &reference);
+    let error = relative_error(&data, &score, reference);
     report("affine2d", &score, error, clock);
     assert!(error < 0.05, "{error}");
     assert!(score.report().sigma_bias.unwrap() > 0.002);

@@ -3,15 +3,15 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, CoxIngersollRoss, Dimensions, DoubleWell,
-    Dynamics, Ensemble, ExactFields, Grid1d, Initial, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Protocol, Purpose, ReadOptions, Real, Scheme, Sde, SimulateConfig,
-    SoftSpin, Spacing, Stream, System, generate, read_ensemble, simulate_ensemble,
-    simulate_to_file,
+    Affine2d, BurnIn, Control, CoxIngersollRoss, Dimensions, DoubleWell, Dynamics, Ensemble,
+    ExactFields, Grid1d, Initial, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol,
+    Purpose, ReadOptions, Real, Scheme, Sde, SimulateConfig, SoftSpin, Spacing, Stream, System,
+    generate, read_ensemble, simulate_ensemble, simulate_to_file,
 };
 
 use crate::support::{
-    Estimate, KS_BOUND, Z_BOUND, ends, interpolate, kolmogorov_smirnov, lagged, rows,
+    Estimate, KS_BOUND, Z_BOUND, affine_reference, ends, interpolate, kolmogorov_smirnov, lagged,
+    rows,
 };
 
 /// Cox-Ingersoll-Ross with a tenth of its ∇·M = γ left out of the drift: a wrong Itô term.
@@ -229,7 +229,7 @@ fn exact_transitions_have_exact_correlations() {
 #[test]
 fn euler_is_of_weak_order_one_and_platen_of_order_two() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 240).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 16).unwrap();
     let x0 = [0.5, 0.3];
     let phi = |x: &[f64]| x[0] * x[0] + 0.5 * x[0] * x[1];
@@ -449,7 +449,7 @@ fn affine_at_paper_scale_agrees_with_the_grid_reference() {
     assert_eq!(run.ensemble.len(), 36);
     assert_eq!(run.ensemble.trajectories()[0].len(), 300_001);
     let data = run.ensemble.burn_in(BurnIn::Fraction(0.1)).unwrap();
-    let reference = Affine2dReference::solve(system, 280).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 12).unwrap();
     let mut worst = 0.0f64;
     let mut planted = 0.0f64;
@@ -477,7 +477,7 @@ fn affine_at_paper_scale_agrees_with_the_grid_reference() {
 #[test]
 fn affine_time_step_error() {
     let system = Affine2d::default();
-    let reference = Affine2dReference::solve(system, 280).unwrap();
+    let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 8).unwrap();
     let exact = semigroup.mean(|x| x[0] * x[0]);
     let bias = |dt: f64| {

@@ -1,8 +1,10 @@
 //! Statistics shared by the tests: every Monte Carlo assertion is a z-score.
 
+use std::sync::OnceLock;
+
 use ergode::{
-    Control, Ensemble, ExactFields, ExactScore, Initial, Mobility, Scheme, Score, Sde,
-    SimulateConfig, Stream, System, Values,
+    Affine2d, Affine2dReference, Control, Ensemble, ExactFields, ExactScore, Initial, Mobility,
+    Scheme, Score, Sde, SimulateConfig, Stream, System, Values,
 };
 use ndarray::Array2;
 
@@ -27,6 +29,12 @@ impl Estimate {
     pub(crate) fn z(&self, exact: f64) -> f64 {
         (self.mean - exact) / self.error
     }
+}
+
+/// The grid solution of the affine system with its default parameters, made once for all tests.
+pub(crate) fn affine_reference() -> &'static Affine2dReference {
+    static REFERENCE: OnceLock<Affine2dReference> = OnceLock::new();
+    REFERENCE.get_or_init(|| Affine2dReference::solve(Affine2d::default(), 320).unwrap())
 }
 
 /// The worst z-score of a family; |z| below this bound fails once in 10⁵ runs for up to 30 of them.
