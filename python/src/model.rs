@@ -82,6 +82,12 @@ impl Fitted {
         self.inner.model.names().to_vec()
     }
 
+    /// Names of the observed coordinates, without delays.
+    #[getter]
+    fn observed_names(&self) -> Vec<String> {
+        self.inner.model.observation().names.clone()
+    }
+
     /// `results.json`.
     fn results(&self) -> String {
         json!(self.inner.results).to_string()
@@ -158,6 +164,8 @@ impl Fitted {
         save_every: Option<f64>,
         trajectories: usize,
         seed: u64,
+        start: Option<f64>,
+        state: bool,
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Ensemble, String, Vec<String>)> {
         let model = &self.inner.model;
@@ -172,7 +180,11 @@ impl Fitted {
                 watch.control,
             )?;
             watch.tell("simulating");
-            let run = simulate_model(model, &protocol, watch.control)?;
+            let mut run = simulate_model(model, &protocol, watch.control)?;
+            if !state {
+                let states = &run.simulation.ensemble;
+                run.simulation.ensemble = model.observation().observe(states, start, seed)?;
+            }
             Ok((run, protocol))
         })?;
         let about = json!({

@@ -179,6 +179,13 @@ pub(crate) struct Simulate {
     /// Number of independent trajectories.
     #[arg(long, default_value_t = 1)]
     pub(crate) trajectories: usize,
+    /// Time of the first sample, which sets the phase of a cycle; that of the record where none is given.
+    /// A trend is part of the output where all times lie in the record, else it is left out.
+    #[arg(long)]
+    pub(crate) start: Option<f64>,
+    /// Write the whole state, delayed coordinates and all, instead of what would be observed of it.
+    #[arg(long, conflicts_with = "start")]
+    pub(crate) state: bool,
     /// The one seed of all random numbers.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,

@@ -26,7 +26,13 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
     let run = watched("simulating", |control| {
         simulate_model(&model, &config, control)
     })?;
-    let ensemble = run.simulation.ensemble.with_names(model.names().to_vec())?;
+    let states = run.simulation.ensemble;
+    let ensemble = match arguments.state {
+        true => states,
+        false => model
+            .observation()
+            .observe(&states, arguments.start, arguments.seed)?,
+    };
     write_ensemble(&arguments.output, &ensemble)?;
     let failures = &run.simulation.failures;
     let result = json!({

@@ -7,6 +7,7 @@
 //! | symbol | meaning | here |
 //! |---|---|---|
 //! | x(t) | the record | [`Ensemble`], [`Trajectory`], [`Segment`] |
+//! | trend(t) + μ(θ) + σ(θ) x(t), x(t − τ) | how record and state belong together | [`Observation`], [`fit_observation`] |
 //! | τ_int, N_eff, usable lags | what the record can tell | [`check_ensemble`], [`CheckReport`] |
 //! | φ_k(x) | observables | [`Library`]: [`Monomials`], [`Expressions`], [`SpinFamilies`] |
 //! | C_mn(τ), ⟨φ_m(x_t) B(x_0)⟩ | lagged statistics, per block | [`LagGrid`], [`accumulate_lagged`], [`LaggedSums`] |
@@ -68,6 +69,7 @@ mod mobility;
 mod model;
 mod nn;
 mod observable;
+mod observe;
 mod pipeline;
 mod quadrature;
 mod report;
@@ -117,18 +119,23 @@ pub use observable::{
     Centred, Expressions, FunctionList, Functions, LatticeAverage, LatticePotential, Library,
     Moments, Monomials, RadialBasis, SpinFamilies, StoredLibrary,
 };
+pub use observe::{
+    Auto, Choice, Cycle, CycleConfig, DelayConfig, DelayTrial, Delays, Observation,
+    ObservationConfig, ObservationFit, Trend, TrendKind, fit_observation,
+};
 pub use pipeline::{
-    FitConfig, Fitted, Measured, MobilityResults, Reproduced, Reproduction, Results, RingConfig,
-    RingSpan, RolloutConfig, RunFolder, Runs, ScoreConfig, ScoreKind, ScoreResults, Truth,
-    ValidationResults, fit_langevin, validate_model,
+    FitConfig, Fitted, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction,
+    Results, RingConfig, RingSpan, RolloutConfig, RunFolder, Runs, ScoreConfig, ScoreKind,
+    ScoreResults, Truth, ValidationResults, fit_langevin, validate_model,
 };
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
     LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, ResidualLines, Role, Section,
     SectionPart, Series, SeriesStyle, SpinClosure, Table, check_page, check_section,
-    entropy_section, equation_section, field_section, fit_section, hovmoeller_figure,
-    residual_section, response_section, ring_sections, score_section, spectrum_section,
-    spin_section, structure_section, validation_page, validation_sections, write_figures,
+    climatology_section, entropy_section, equation_section, field_section, fit_section,
+    hovmoeller_figure, residual_section, response_section, ring_sections, score_section,
+    spectrum_section, spin_section, structure_section, validation_page, validation_sections,
+    write_figures,
 };
 pub use reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
 pub use score::{
@@ -153,9 +160,10 @@ pub use systems::{
     generate_uneven, system_by_name,
 };
 pub use validate::{
-    Comparison, Curve, CurveAxis, Distance, EntropyProduction, LagSpectrum, Mode, RecordSummary,
-    Response, ResponseCheck, RingCompareConfig, RingComparison, RingErrors, RingRollout, Rollout,
-    RolloutCurve, RolloutRole, SpectrumComparison, SpectrumConfig, ValidateConfig, Validation,
-    Worst, WorstPoint, check_response, compare_rings, compare_spectra, entropy_production,
+    Climatology, ClimatologyCurve, Comparison, Curve, CurveAxis, Distance, EntropyProduction,
+    LagSpectrum, Mode, RecordSummary, Response, ResponseCheck, RingCompareConfig, RingComparison,
+    RingErrors, RingRollout, Rollout, RolloutCurve, RolloutRole, SpectrumComparison,
+    SpectrumConfig, ValidateConfig, Validation, Worst, WorstPoint, check_response,
+    compare_climatology, compare_rings, compare_spectra, entropy_production,
     entropy_production_of_fit, validate_rollouts,
 };

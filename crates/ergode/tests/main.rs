@@ -20,6 +20,7 @@ mod model_simulation;
 mod model_storage;
 mod nn;
 mod observable;
+mod observe;
 mod pipeline;
 mod pipeline_uneven;
 mod report;

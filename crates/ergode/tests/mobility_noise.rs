@@ -2,9 +2,9 @@
 
 use ergode::{
     Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, Ensemble, ExactScore,
-    MeasurementNoise, Purpose, Recipe, RecipeConfig, Score, Stream, Trajectory, Verdict,
-    certify_score_without_noise, fit_mobility_recipe, fit_potential_score,
-    fit_potential_score_without_noise,
+    FitConfig, LangevinModel, MeasurementNoise, Purpose, Recipe, RecipeConfig, RunFolder, Score,
+    Stream, Trajectory, Verdict, certify_score_without_noise, fit_langevin, fit_mobility_recipe,
+    fit_potential_score, fit_potential_score_without_noise,
 };
 use ndarray::{Array2, array};
 
@@ -153,4 +153,71 @@ fn the_score_is_found_through_noise() {
     assert!(errors[2] > 3.0 * errors[1], "{errors:?}");
     assert_eq!(certificates[0].verdict, Verdict::Pass);
     assert_ne!(certificates[1].verdict, Verdict::Pass);
+}
+
+/// One call: noise is found by the check, taken out, and added again to what is compared with held-out
+/// data; told that there is none, the fit does not pass.
+#[test]
+fn a_noisy_record_passes_once_its_noise_is_known() {
+    let data = sample(&rotating(2), 400.0, 0.1, 36, 11);
+    let noisy = with_noise(&data, &array![[0.3, 0.0], [0.0, 0.2]], 3);
+    let fit = |noise: MeasurementNoise| {
+        let mut config = FitConfig::default();
+        config.mobility.noise = noise;
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunFolder::open(folder.path()).unwrap();
+        let control = Control::new();
+        let fitted = fit_langevin(&noisy, &config, &run, None, &|_| {}, &control).unwrap();
+        let validation = &fitted.results.validation;
+        println!(
+            "{:?} {:.3} {:?} {:?}",
+            validation.verdict,
+            validation.rmse_over_floor,
+            validation.reasons,
+            fitted.results.mobility.measurement_noise
+        );
+        let again = LangevinModel::load(folder.path()).unwrap();
+        assert_eq!(again.observation(), fitted.model.observation());
+        fitted
+    };
+    let corrected = fit(MeasurementNoise::Auto);
+    assert_eq!(corrected.results.validation.verdict, Verdict::Pass);
+    let noise = corrected.model.observation().noise.as_ref().unwrap();
+    assert!((noise[[0, 0]] / 0.09 - 1.0).abs() < 0.1, "{noise}");
+    let ignored = fit(MeasurementNoise::None);
+    assert_ne!(ignored.results.validation.verdict, Verdict::Pass);
+    assert!(ignored.model.observation().noise.is_none());
+}
+
+/// Where noise cannot be taken out the fit says so, and refuses to when asked.
+#[test]
+fn noise_that_cannot_be_taken_out_is_refused() {
+    let data = sample(&rotating(2), 20.0, 0.1, 8, 11);
+    let mut config = FitConfig::default();
+    config.mobility.recipe = Recipe::Paper;
+    config.mobility.noise = MeasurementNoise::Estimate;
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunFolder::open(folder.path()).unwrap();
+    let fit = |config: &FitConfig| {
+        let fitted = fit_langevin(&data, config, &run, None, &|_| {}, &Control::new());
+        fitted.unwrap_err()
+    };
+    let error = fit(&config);
+    assert!(
+        error.is_bad_input() && error.to_string().contains("networks"),
+        "{error}"
+    );
+    config.mobility.recipe = Recipe::Semigroup;
+    config.mobility.noise = MeasurementNoise::Variances(vec![0.1]);
+    let error = fit(&config);
+    assert!(
+        error.is_bad_input() && error.to_string().contains("one variance"),
+        "{error}"
+    );
+    config.mobility.noise = MeasurementNoise::Variances(vec![0.1, 7.0]);
+    let error = fit(&config);
+    assert!(
+        error.is_bad_input() && error.to_string().contains("not the standard deviation"),
+        "{error}"
+    );
 }

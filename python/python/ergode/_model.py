@@ -80,7 +80,7 @@ class Langevin(Parameters):
     config_ : dict
         The whole configuration.
     names_ : list of str
-        Names of the coordinates.
+        Names of the coordinates of the state: the observed ones, then their delays.
     units_, time_unit_ : dict, str or None
         Units of the data, where known.
     n_features_in_ : int
@@ -279,6 +279,8 @@ class Langevin(Parameters):
         save_every: float | None = None,
         trajectories: int = 1,
         seed: int = 0,
+        start: float | None = None,
+        state: bool = False,
     ) -> Ensemble:
         """New trajectories, started from states of the data.
 
@@ -294,6 +296,11 @@ class Langevin(Parameters):
             How many, independent of each other.
         seed : int
             The one seed of all random numbers.
+        start : float, optional
+            Time of the first sample, which sets the phase of a cycle; that of the record where none is
+            given. A trend is part of the result where all times lie in the record, else it is left out.
+        state : bool
+            The whole state, delayed coordinates and all, instead of what would be observed of it.
 
         Returns
         -------
@@ -304,7 +311,7 @@ class Langevin(Parameters):
         fitted = self._required()
         with watching(self.verbose) as progress:
             core, about, failures = fitted.simulate(
-                time, dt, save_every, trajectories, seed, progress
+                time, dt, save_every, trajectories, seed, start, state, progress
             )
         if failures:
             warnings.warn(
@@ -333,7 +340,7 @@ class Langevin(Parameters):
         if data is None:
             return self.validation_
         ensemble = ensemble_from(data, how)
-        require_same(ensemble, self.names_)
+        require_same(ensemble, self._required().observed_names)
         with watching(self.verbose) as progress:
             validation, summary, page = fitted.validate(ensemble._core, progress)
         return Validation(json.loads(validation), json.loads(summary), page)

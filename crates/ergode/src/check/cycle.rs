@@ -26,13 +26,18 @@ const SHORTEST: usize = 128;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
     pub(super) coordinate: usize,
-    frequency: f64,
+    pub(super) frequency: f64,
     amplitudes: [f64; 2],
     /// True where the fit covers the whole record, so that the line can be taken out.
     pub(super) removable: bool,
 }
 
 impl Line {
+    /// Its amplitude, in units of the coordinate.
+    pub(super) fn amplitude(&self) -> f64 {
+        self.amplitudes[0].hypot(self.amplitudes[1])
+    }
+
     pub(super) fn at(&self, t: f64) -> f64 {
         let (s, c) = (TAU * self.frequency * t).sin_cos();
         self.amplitudes[0] * c + self.amplitudes[1] * s
@@ -55,7 +60,7 @@ pub(super) fn find(
         }
     }
     lines.retain_mut(|line| {
-        let size = line.amplitudes[0].hypot(line.amplitudes[1]);
+        let size = line.amplitude();
         let small = size < config.cycle_amplitude;
         findings.push(Finding::new(
             "cycle",
@@ -73,7 +78,7 @@ pub(super) fn find(
             if small {
                 "small enough to be left alone"
             } else {
-                "remove the cycle, or add its phase (sin, cos) as coordinates"
+                "let the cycle be part of the model (cycle.period, its length or \"auto\")"
             },
         ));
         for a in &mut line.amplitudes {

@@ -26,12 +26,22 @@ const FRACTIONS: [f64; 3] = [1.0 / 6.0, 1.0 / 3.0, 2.0 / 3.0];
 pub(super) struct Setting<'a> {
     /// Coordinates that are independent of one another.
     pub(super) coordinates: &'a [usize],
+    /// Those of them, the first, that are judged at the later time.
+    pub(super) observed: usize,
     /// Shortest and longest decorrelation time.
     pub(super) times: [f64; 2],
     /// Smallest number of effective samples.
     pub(super) effective: f64,
     /// Whether lag 0 is spoilt by measurement noise.
     pub(super) noisy: bool,
+}
+
+/// What the test found.
+pub(crate) struct MarkovOutcome {
+    /// The largest violation, as a fraction of the variance.
+    pub(crate) violation: f64,
+    /// What is to be said, where a violation is significant and of a size that counts.
+    pub(crate) finding: Option<Finding>,
 }
 
 /// Test C(t₀ + 2t) = C(t₀ + t) C(t₀)⁻¹ C(t₀ + t), C the covariance of the observables.
@@ -46,12 +56,11 @@ pub(super) fn test(
     setting: &Setting,
     config: &CheckConfig,
     control: &Control,
-    findings: &mut Vec<Finding>,
-) -> Result<()> {
+) -> Result<Option<MarkovOutcome>> {
     let dim = setting.coordinates.len();
     let exponents = exponents(dim, setting.effective);
     if exponents.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let functions = monomials(record, setting.coordinates, &exponents);
     let (first, factor) = (
@@ -68,10 +77,10 @@ pub(super) fn test(
     lags.sort_unstable();
     lags.dedup();
     let Some(sums) = record.sums(&functions, &lags, factor, control)? else {
-        return Ok(());
+        return Ok(None);
     };
     if steps.is_empty() || sums.grid().len() < lags.len() || sums.block_ids().len() < 8 {
-        return Ok(());
+        return Ok(None);
     }
     let place = |step: usize| lags.binary_search(&step).expect("a lag of the grid");
     let triples: Vec<[usize; 3]> = steps
@@ -81,15 +90,20 @@ pub(super) fn test(
     let outcome = sums.jackknife(|sums| {
         triples
             .iter()
-            .flat_map(|places| violation(sums, *places, dim))
+            .flat_map(|places| violation(sums, *places, setting.observed, dim))
             .collect()
     })?;
+    let violation = outcome.values.iter().fold(0.0f64, |m, v| m.max(v.abs()));
     let Some((z, k)) = worst(&outcome, dim, config) else {
-        return Ok(());
+        return Ok(Some(MarkovOutcome {
+            violation,
+            finding: None,
+        }));
     };
     let name = |i: usize| &record.ensemble.names()[setting.coordinates[i]];
-    let (pair, step) = (k % (dim * dim), steps[k / (dim * dim)]);
-    findings.push(Finding::new(
+    let pairs = setting.observed * dim;
+    let (pair, step) = (k % pairs, steps[k / pairs]);
+    let finding = Finding::new(
         "non-markov",
         Severity::Warn,
         format!(
@@ -102,13 +116,16 @@ pub(super) fn test(
             100.0 * outcome.values[k].abs(),
         ),
         if dim > FEW {
-            "add one delay (delay embedding) or observe more coordinates; strongly nonlinear \
-             coupling between many coordinates can look alike"
+            "add delays (delays.count, a number or \"auto\") or observe more coordinates; strongly \
+             nonlinear coupling between many coordinates can look alike"
         } else {
-            "add one delay (delay embedding) or observe more coordinates"
+            "add delays (delays.count, a number or \"auto\") or observe more coordinates"
         },
-    ));
-    Ok(())
+    );
+    Ok(Some(MarkovOutcome {
+        violation,
+        finding: Some(finding),
+    }))
 }
 
 /// The largest violation that is significant and of a size that counts: its z and its place.
@@ -137,17 +154,23 @@ fn steps(setting: &Setting, unit: f64, limit: usize) -> Vec<usize> {
     steps
 }
 
-/// [C(t₀+2t) − C(t₀+t) C(t₀)⁻¹ C(t₀+t)]_ij / √(C_ii(t₀) C_jj(t₀)) between the coordinates.
-fn violation(sums: &PairSums, [start, once, twice]: [usize; 3], dim: usize) -> Vec<f64> {
+/// [C(t₀+2t) − C(t₀+t) C(t₀)⁻¹ C(t₀+t)]_ij / √(C_ii(t₀) C_jj(t₀)) of the coordinates, the observed ones i
+/// at the later time.
+fn violation(
+    sums: &PairSums,
+    [start, once, twice]: [usize; 3],
+    observed: usize,
+    dim: usize,
+) -> Vec<f64> {
     let (c0, c1, c2) = (
         sums.covariance(start),
         sums.covariance(once),
         sums.covariance(twice),
     );
     let predicted = c1.dot(&linalg::pseudo_inverse(c0.view(), 1e-10)).dot(&c1);
-    let difference = (c2 - predicted).slice_move(s![..dim, ..dim]);
+    let difference = (c2 - predicted).slice_move(s![..observed, ..dim]);
     let scale: Vec<f64> = (0..dim).map(|i| c0[[i, i]].abs().sqrt()).collect();
-    Array2::from_shape_fn((dim, dim), |(i, j)| {
+    Array2::from_shape_fn((observed, dim), |(i, j)| {
         difference[[i, j]] / (scale[i] * scale[j])
     })
     .into_iter()

@@ -21,8 +21,9 @@ use crate::error::Result;
 pub(crate) use cells::normal_score;
 pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
+pub(crate) use markov::MarkovOutcome;
 use record::Record;
-pub(crate) use record::interval as mean_interval;
+pub(crate) use record::{interval as mean_interval, map_rows};
 pub(crate) use report::digits;
 pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
 pub(crate) use series::fourier;
@@ -105,6 +106,7 @@ pub fn check_ensemble(
         if known.len() == independent.len() && !hidden_cycle {
             let setting = markov::Setting {
                 coordinates: &independent,
+                observed: independent.len(),
                 times: [
                     known.iter().copied().fold(f64::INFINITY, f64::min),
                     known.iter().copied().fold(0.0, f64::max),
@@ -115,10 +117,68 @@ pub fn check_ensemble(
                     .fold(f64::INFINITY, f64::min),
                 noisy,
             };
-            markov::test(&record, &setting, config, control, &mut report.findings)?;
+            let outcome = markov::test(&record, &setting, config, control)?;
+            report.findings.extend(outcome.and_then(|o| o.finding));
         }
     }
     Ok(report.conclude())
+}
+
+/// A cycle that stands out of a spectrum and is large enough to matter.
+pub(crate) struct FoundCycle {
+    /// Its period.
+    pub(crate) period: f64,
+    /// Its amplitude, as a fraction of the standard deviation of its coordinate.
+    pub(crate) amplitude: f64,
+}
+
+/// The cycles of a record that its whole length shows.
+pub(crate) fn find_cycles(ensemble: &Ensemble, config: &CheckConfig) -> Result<Vec<FoundCycle>> {
+    let record = Record::new(Cow::Borrowed(ensemble))?;
+    let lines = cycle::find(&record, config, &mut Vec::new());
+    let removable = lines.iter().filter(|line| line.removable);
+    Ok(removable
+        .map(|line| FoundCycle {
+            period: 1.0 / line.frequency,
+            amplitude: line.amplitude() / record.scales.scale[line.coordinate],
+        })
+        .collect())
+}
+
+/// The Markov test of states whose first `observed` coordinates are those that `report` is of; only these
+/// are judged at the later time. None where there is too little to test.
+pub(crate) fn test_markov(
+    states: &Ensemble,
+    observed: usize,
+    report: &CheckReport,
+    config: &CheckConfig,
+    control: &Control,
+) -> Result<Option<MarkovOutcome>> {
+    let known = report
+        .coordinates
+        .iter()
+        .filter_map(|c| c.decorrelation_time);
+    let known: Vec<f64> = known.collect();
+    if known.len() < report.coordinates.len() {
+        return Ok(None);
+    }
+    let coordinates: Vec<usize> = (0..states.dim()).collect();
+    let effective = report.coordinates.iter().map(|c| c.effective_samples);
+    let setting = markov::Setting {
+        coordinates: &coordinates,
+        observed,
+        times: [
+            known.iter().copied().fold(f64::INFINITY, f64::min),
+            known.iter().copied().fold(0.0, f64::max),
+        ],
+        effective: effective.fold(f64::INFINITY, f64::min),
+        noisy: report
+            .findings
+            .iter()
+            .any(|f| f.kind == "noise" && f.severity > Severity::Info),
+    };
+    let record = Record::new(Cow::Borrowed(states))?;
+    markov::test(&record, &setting, config, control)
 }
 
 /// The lag at which the autocorrelation of each coordinate falls below 0.05; none where the record is

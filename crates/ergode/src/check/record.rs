@@ -199,7 +199,10 @@ pub(super) fn longest(ensemble: &Ensemble) -> usize {
 }
 
 /// The ensemble with every row changed by `change(time, row)`; gaps stay.
-fn map_rows(ensemble: &Ensemble, change: impl Fn(f64, &mut [f64])) -> Result<Ensemble> {
+pub(crate) fn map_rows(
+    ensemble: &Ensemble,
+    mut change: impl FnMut(f64, &mut [f64]),
+) -> Result<Ensemble> {
     let trajectories = ensemble
         .trajectories()
         .iter()

@@ -40,7 +40,8 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// "data", "uneven-sampling", "gaps", "short-record", "coarse-sampling", "trend", "nonstationary", "cycle", "noise",
-    /// "non-markov", "duplicate" or "usable-lags"; of a score "identities", "few-data", "resampling" or
+    /// "non-markov", "duplicate" or "usable-lags"; of an observation "observation", "cycle-dynamics" or
+    /// "delays"; of a score "identities", "few-data", "resampling" or
     /// "refused".
     pub kind: String,
     /// How much it matters.

@@ -52,7 +52,8 @@ pub(super) fn trends(
                 if small {
                     "small enough to be left alone"
                 } else {
-                    "remove the trend first, or use a stretch of the record without it"
+                    "let the fit take the trend out (trend = \"linear\" or \"quadratic\"), or use a stretch of the \
+                     record without it"
                 },
             ));
             if small { 0.0 } else { slope.value }

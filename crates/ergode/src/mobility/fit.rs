@@ -31,8 +31,18 @@ pub fn fit_mobility(
     config: &MobilityConfig,
     control: &Control,
 ) -> Result<MobilityFit> {
+    fit_mobility_from(None, equations, config, control)
+}
+
+/// [`fit_mobility`] from coefficients that are known to be near, where there are such.
+pub(super) fn fit_mobility_from(
+    start: Option<Array1<f64>>,
+    equations: &dyn Equations,
+    config: &MobilityConfig,
+    control: &Control,
+) -> Result<MobilityFit> {
     let mut solver = Solver::new(equations, config, control)?;
-    let first = solver.approach(None)?;
+    let first = solver.approach(start)?;
     let trials = solver.cross_validate(first.view())?;
     solver.finish(first, trials)
 }

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::equations::Equations;
-use super::fit::fit_mobility;
+use super::fit::{fit_mobility, fit_mobility_from};
 use super::ladder::{LadderConfig, fit_mobility_ladder};
 use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
 use super::noise::{self, BlockNoise, MeasurementNoise, NoiseEstimate};
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
-use super::semigroup::{Semigroup, SemigroupConfig};
+use super::semigroup::{Ends, Semigroup, SemigroupConfig};
 use super::weak::{TimeForm, Weak, WeakConfig};
 use crate::check::decorrelation_times;
 use crate::control::Control;
@@ -53,6 +53,10 @@ pub struct RecipeConfig {
     pub noise: MeasurementNoise,
     /// Longest lag; the longest decorrelation time of a coordinate where none is given.
     pub horizon: Option<f64>,
+    /// Number of leading coordinates that are observed, the others being delayed copies of them; all
+    /// where none is given. Functions of delayed coordinates are left out at the later time of the
+    /// correlations: they have a kink at the delay, which no Markov model follows.
+    pub leading: Option<usize>,
     /// How far degrees may rise, and how each is fitted.
     pub ladder: LadderConfig,
     /// Sub-sampling and blocks.
@@ -140,6 +144,11 @@ pub fn fit_mobility_recipe(
         None => longest_decorrelation(ensemble, control)?,
     };
     let spaces = Spaces::new(ensemble.dim());
+    if config.leading.is_some() && config.recipe == Recipe::Weak {
+        return Err(Error::input(
+            "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto",
+        ));
+    }
     let (recipe, reason) = choose(config.recipe, ensemble.dim(), interval, horizon, &spaces)?;
     let top = config.degrees.unwrap_or((
         spaces.top.0.min(config.ladder.diffusion_degree),
@@ -237,6 +246,28 @@ fn positive(
         raised
     };
     refine_positive(fit, &*equations, ensemble, &config.ladder.fit, control)
+}
+
+/// The fit to correlations among observed coordinates alone, from one whose D had to be made positive.
+///
+/// With delays the stationary law of (x, x_τ) and the correlations of x(t) with x_τ(0) together ask for a D
+/// that is not positive: x_τ tells of the hidden state, but is not all that the past tells. Among the
+/// observed coordinates the correlations of any hidden Markov state can be met, with any law of the other
+/// coordinates. They do not tell R from −R, which the fit that one starts from does.
+fn between_observed(
+    fit: MobilityFit,
+    equations: &dyn Fn(usize, usize) -> Result<Box<dyn Equations>>,
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    top: (usize, usize),
+    control: &Control,
+) -> Result<MobilityFit> {
+    let (d, r) = fit.degrees().unwrap_or(top);
+    let equations = equations(d.next_multiple_of(2), r)?;
+    let start = fit.mobility.coefficients().to_owned();
+    let mut observed = fit_mobility_from(Some(start), &*equations, &config.ladder.fit, control)?;
+    observed.rungs = fit.rungs;
+    refine_positive(observed, &*equations, ensemble, &config.ladder.fit, control)
 }
 
 /// The longest decorrelation time of a coordinate.
@@ -414,7 +445,11 @@ impl Plan {
         config: &RecipeConfig,
         control: &Control,
     ) -> Result<(MobilityFit, Array2<f64>)> {
-        let equations = |d: usize, r: usize| self.equations(sums, d, r);
+        let ends = match config.leading {
+            Some(leading) => Ends::LaterLeading(leading),
+            None => Ends::All,
+        };
+        let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.ladder.fit, control)?,
             None => {
@@ -426,7 +461,12 @@ impl Plan {
                 fit_mobility_ladder(&equations, &ladder, control)?
             }
         };
-        let fit = positive(fit, &equations, ensemble, config, top, control)?;
+        let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
+        if let (Some(leading), true) = (config.leading, fit.positivity.is_some()) {
+            let both = Ends::BothLeading(leading);
+            let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
+            fit = between_observed(fit, &leading, ensemble, config, top, control)?;
+        }
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let mean = fit.mobility.mean(&sums.expectations(&blocks).moments)?;
         Ok((fit, mean))
@@ -437,12 +477,18 @@ impl Plan {
         sums: &Arc<PolynomialSums>,
         d: usize,
         r: usize,
+        ends: Ends,
     ) -> Result<Box<dyn Equations>> {
         let mask = self.mask.as_ref();
         let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
         Ok(match self.recipe {
             Recipe::Weak => Box::new(Weak::new(sums, &basis, &self.spaces.weak)?),
-            _ => Box::new(Semigroup::new(sums, &basis, &self.spaces.semigroup)?),
+            _ => Box::new(Semigroup::between(
+                sums,
+                &basis,
+                &self.spaces.semigroup,
+                ends,
+            )?),
         })
     }
 }

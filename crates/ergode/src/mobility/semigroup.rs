@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, s};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -65,8 +65,30 @@ pub struct Semigroup {
     observed: Array1<f64>,
     /// l_ab(T_k) in the orthonormal basis, the constant left out.
     generators: Vec<Array2<f64>>,
-    /// The test functions in that basis, (test, ψ).
-    tests: Array2<f64>,
+    /// The test functions of the later and of the earlier time in that basis, (test, ψ).
+    tests: [Array2<f64>; 2],
+}
+
+/// Whose functions stand at the ends of the fitted correlations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ends {
+    /// Those of all coordinates at both.
+    All,
+    /// Those of this many leading coordinates at the later time.
+    LaterLeading(usize),
+    /// Those of this many leading coordinates at both.
+    BothLeading(usize),
+}
+
+impl Ends {
+    /// Leading coordinates at the later and at the earlier time.
+    fn leading(self, dim: usize) -> [usize; 2] {
+        match self {
+            Self::All => [dim, dim],
+            Self::LaterLeading(leading) => [leading, dim],
+            Self::BothLeading(leading) => [leading, leading],
+        }
+    }
 }
 
 /// What does not depend on the choice of blocks.
@@ -78,8 +100,10 @@ struct Plan {
     /// Places of the moments ⟨z^{α+β}⟩.
     gram: Array2<usize>,
     generators: Vec<Vec<Contribution>>,
-    /// The test functions in monomials, (test, α) for |α| up to `test_degree`.
-    tests: Array2<f64>,
+    ends: Ends,
+    /// The test functions of the later and of the earlier time in monomials, (test, α) for |α| up to
+    /// `test_degree`.
+    tests: [Array2<f64>; 2],
 }
 
 /// coefficient × moment, a part of −⟨∇z^α T ∇z^βᵀ⟩.
@@ -98,10 +122,20 @@ impl Semigroup {
         basis: &TensorBasis,
         config: &SemigroupConfig,
     ) -> Result<Self> {
+        Self::between(sums, basis, config, Ends::All)
+    }
+
+    /// The equations of a data set with functions of some coordinates only.
+    pub(super) fn between(
+        sums: &Arc<PolynomialSums>,
+        basis: &TensorBasis,
+        config: &SemigroupConfig,
+        ends: Ends,
+    ) -> Result<Self> {
         sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let (all, variances) = sums.with_variances(&blocks);
-        let plan = Plan::new(Some(sums.clone()), &all, basis, config)?;
+        let plan = Plan::new(Some(sums.clone()), &all, basis, config, ends)?;
         Self::assemble(Arc::new(plan), blocks, all, variances)
     }
 
@@ -111,7 +145,7 @@ impl Semigroup {
         basis: &TensorBasis,
         config: &SemigroupConfig,
     ) -> Result<Self> {
-        let plan = Plan::new(None, &expectations, basis, config)?;
+        let plan = Plan::new(None, &expectations, basis, config, Ends::All)?;
         let exact = vec![0.0; expectations.lags.len()];
         Self::assemble(Arc::new(plan), Vec::new(), expectations, exact)
     }
@@ -135,9 +169,10 @@ impl Semigroup {
             inverse.dot(&raw).dot(&inverse.t())
         };
         let generators = plan.generators.iter().map(transform).collect();
-        let known = plan.tests.ncols();
-        let tests = plan.tests.dot(&factor.slice(s![..known, 1..]));
-        let observed = differences(&expectations, plan.tests.view());
+        let known = plan.tests[0].ncols();
+        let in_space = |tests: &Array2<f64>| tests.dot(&factor.slice(s![..known, 1..]));
+        let tests = plan.tests.each_ref().map(in_space);
+        let observed = differences(&expectations, plan.tests.each_ref());
         Ok(Self {
             plan,
             blocks,
@@ -151,7 +186,7 @@ impl Semigroup {
 
     /// l(M).
     fn generator(&self, coefficients: ArrayView1<f64>) -> Array2<f64> {
-        let size = self.tests.ncols();
+        let size = self.tests[0].ncols();
         let mut generator = Array2::zeros((size, size));
         for (l, c) in self.generators.iter().zip(coefficients) {
             generator.scaled_add(*c, l);
@@ -193,7 +228,7 @@ impl Semigroup {
         let mut out = Vec::new();
         for pair in propagators.windows(2) {
             let difference = &pair[1] - &pair[0];
-            out.extend(self.tests.dot(&difference).dot(&self.tests.t()));
+            out.extend(self.tests[0].dot(&difference).dot(&self.tests[1].t()));
         }
         Array1::from(out)
     }
@@ -257,14 +292,14 @@ impl Equations for Semigroup {
         }
         config.degree -= 1;
         let (sums, basis) = (self.plan.sums.clone(), &self.plan.basis);
-        let plan = Plan::new(sums, &self.expectations, basis, &config)?;
+        let plan = Plan::new(sums, &self.expectations, basis, &config, self.plan.ends)?;
         let expectations = self.expectations.clone();
         let (blocks, variances) = (self.blocks.clone(), self.variances.clone());
         let coarse = Self::assemble(Arc::new(plan), blocks, expectations, variances)?;
         Ok(Some(Box::new(coarse)))
     }
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
-        Some(self.plan.tests.view())
+        Some(self.plan.tests[1].view())
     }
     /// With e = C_M − C between the test functions, R = ė − e l; the mean of e over a step is that of
     /// its ends, and C outside the test functions is taken from the model.
@@ -272,8 +307,11 @@ impl Equations for Semigroup {
         &self,
         coefficients: ArrayView1<f64>,
     ) -> Result<Option<GeneratorResidual>> {
+        if self.plan.ends != Ends::All {
+            return Ok(None);
+        }
         let generator = self.generator(coefficients);
-        let generator = self.tests.dot(&generator).dot(&self.tests.t());
+        let generator = self.tests[0].dot(&generator).dot(&self.tests[0].t());
         let changes = self.predict(coefficients)? - &self.observed;
         let (lags, count) = (&self.expectations.lags, generator.nrows());
         let values = changes.into_shape_with_order((lags.len() - 1, count, count));
@@ -308,6 +346,7 @@ impl Plan {
         all: &Expectations,
         basis: &TensorBasis,
         config: &SemigroupConfig,
+        ends: Ends,
     ) -> Result<Self> {
         if config.test_degree == 0 || config.degree < config.test_degree {
             return Err(Error::input(format!(
@@ -327,18 +366,40 @@ impl Plan {
         let generators = generators.map(|field| contributions(field, &space, moments));
         let values = moments.values();
         let known = exponents(basis.dim(), config.test_degree)?.len();
+        let moments_of_tests = gram.slice(s![..known, ..known]).mapv(|p| values[p]);
+        let [later, earlier] = ends.leading(basis.dim()).map(|leading| {
+            let chosen = |a: &usize| space[*a][leading..].iter().all(|power| *power == 0);
+            let chosen: Vec<usize> = (0..known).filter(chosen).collect();
+            leading_functions(moments_of_tests.view(), &chosen, config.test_degree)
+        });
         Ok(Self {
             generators: generators.collect::<Result<_>>()?,
-            tests: test_functions(
-                gram.slice(s![..known, ..known]).mapv(|p| values[p]).view(),
-                config.test_degree,
-            )?,
+            tests: [later?, earlier?],
+            ends,
             sums,
             basis: basis.clone(),
             config: *config,
             gram,
         })
     }
+}
+
+/// [`test_functions`] of the chosen monomials, in all of them.
+fn leading_functions(
+    gram: ArrayView2<f64>,
+    chosen: &[usize],
+    degree: usize,
+) -> Result<Array2<f64>> {
+    if chosen.len() == gram.nrows() {
+        return test_functions(gram, degree);
+    }
+    let some = gram.select(Axis(0), chosen).select(Axis(1), chosen);
+    let functions = test_functions(some.view(), degree)?;
+    let mut out = Array2::zeros((functions.nrows(), gram.ncols()));
+    for (column, &place) in functions.columns().into_iter().zip(chosen) {
+        out.column_mut(place).assign(&column);
+    }
+    Ok(out)
 }
 
 /// The orthonormal functions other than the constant, in monomials, (function, monomial), from the
@@ -360,11 +421,11 @@ fn orthonormalise(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
 }
 
 /// C(t_k) − C(t_{k−1}) of the test functions, flat over (lag, m, n).
-fn differences(expectations: &Expectations, tests: ArrayView2<f64>) -> Array1<f64> {
-    let known = tests.ncols();
+fn differences(expectations: &Expectations, [later, earlier]: [&Array2<f64>; 2]) -> Array1<f64> {
+    let known = later.ncols();
     let correlation = |lag: usize| {
         let monomials = expectations.correlations.slice(s![lag, ..known, ..known]);
-        tests.dot(&monomials).dot(&tests.t())
+        later.dot(&monomials).dot(&earlier.t())
     };
     let mut out = Vec::new();
     let mut before = correlation(0);

@@ -27,6 +27,7 @@ use crate::data::{Ensemble, Support};
 use crate::error::{Error, Result};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
+use crate::observe::Observation;
 use crate::score::Score;
 use crate::simulate::{Sde, Stream};
 
@@ -75,6 +76,7 @@ pub struct LangevinModel {
     mobility: Arc<BoundedMobility>,
     starts: Array2<f64>,
     provenance: Provenance,
+    observation: Observation,
     /// Least eigenvalue of a repaired D, in standardised coordinates.
     floor: f64,
 }
@@ -133,6 +135,7 @@ impl LangevinModel {
             ));
         }
         let mut model = Self {
+            observation: Observation::plain(&names),
             names,
             score,
             mobility: Arc::new(mobility),
@@ -174,13 +177,35 @@ impl LangevinModel {
     /// # Errors
     /// When `phi` has another number of coordinates or its symmetric part is not positive.
     pub fn with_constant_mobility(&self, phi: ArrayView2<f64>) -> Result<Self> {
-        Self::assemble(
+        let closure = Self::assemble(
             self.names.clone(),
             Arc::clone(&self.score),
             StoredMobility::Constant(phi.to_owned()),
             self.starts.clone(),
             self.provenance.clone(),
-        )
+        )?;
+        closure.with_observation(self.observation.clone())
+    }
+
+    /// The same model of a state that is observed in this way; without it the state is the record.
+    ///
+    /// # Errors
+    /// When the observation is of another number of coordinates.
+    pub fn with_observation(mut self, observation: Observation) -> Result<Self> {
+        if observation.dim() != self.dim() {
+            return Err(Error::input(format!(
+                "an observation of {} coordinates of the state does not belong to a model of {}",
+                observation.dim(),
+                self.dim()
+            )));
+        }
+        self.observation = observation;
+        Ok(self)
+    }
+
+    /// How the state and what was observed belong together.
+    pub fn observation(&self) -> &Observation {
+        &self.observation
     }
 
     /// Number of coordinates D.

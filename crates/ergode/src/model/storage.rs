@@ -37,6 +37,9 @@ struct Description {
     starts: Value,
     score: Value,
     mobility: Value,
+    /// Left out where the state is the record.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    observation: Value,
 }
 
 impl LangevinModel {
@@ -61,6 +64,10 @@ impl LangevinModel {
             starts: lifted("starts", serde_json::to_value(&self.starts))?,
             score: lifted("score", serde_json::to_value(&*self.score))?,
             mobility: lifted("mobility", serde_json::to_value(&self.mobility.stored))?,
+            observation: match self.observation.is_plain() {
+                true => Value::Null,
+                false => lifted("observation", serde_json::to_value(&self.observation))?,
+            },
         };
         let file = encode(&tensors);
         description.checksum = format!("{:016x}", checksum(&file));
@@ -140,13 +147,22 @@ fn assemble(
     tensors: &BTreeMap<String, Tensor>,
 ) -> Result<LangevinModel> {
     let path = folder.join(DESCRIPTION);
-    LangevinModel::assemble(
+    let model = LangevinModel::assemble(
         description.names,
         Arc::new(part(&path, "score", description.score, tensors)?),
         part(&path, "mobility", description.mobility, tensors)?,
         part(&path, "start states", description.starts, tensors)?,
         description.provenance,
-    )
+    )?;
+    if description.observation.is_null() {
+        return Ok(model);
+    }
+    model.with_observation(part(
+        &path,
+        "observation",
+        description.observation,
+        tensors,
+    )?)
 }
 
 fn part<T: DeserializeOwned>(

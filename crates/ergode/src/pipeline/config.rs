@@ -9,8 +9,9 @@ use super::lattice::RingConfig;
 use crate::check::CheckConfig;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::mobility::{PaperConfig, RecipeConfig};
+use crate::mobility::{PaperConfig, Recipe, RecipeConfig};
 use crate::nn::TrainConfig;
+use crate::observe::{CycleConfig, DelayConfig, ObservationConfig, TrendKind};
 use crate::score::{CertificateConfig, ClosedFormConfig, DenoisingConfig};
 use crate::simulate::Scheme;
 use crate::validate::ValidateConfig;
@@ -26,6 +27,12 @@ pub struct FitConfig {
     pub bridge_gaps: bool,
     /// Fraction of the data that no fit sees, kept for the validation.
     pub held_out: f64,
+    /// The slow change of the mean that is taken out: "none", "linear" or "quadratic".
+    pub trend: TrendKind,
+    /// The cycle that the record follows.
+    pub cycle: CycleConfig,
+    /// Delayed coordinates as part of the state.
+    pub delays: DelayConfig,
     /// The pre-flight check.
     pub check: CheckConfig,
     /// The stationary score.
@@ -48,6 +55,9 @@ impl Default for FitConfig {
             seed: 0,
             bridge_gaps: false,
             held_out: 0.25,
+            trend: TrendKind::default(),
+            cycle: CycleConfig::default(),
+            delays: DelayConfig::default(),
             check: CheckConfig::default(),
             score: ScoreConfig::default(),
             ring: RingConfig::default(),
@@ -138,6 +148,32 @@ impl FitConfig {
             true => Cow::Owned(ensemble.bridged()?),
             false => Cow::Borrowed(ensemble),
         })
+    }
+
+    /// How record and state belong together.
+    ///
+    /// # Errors
+    /// When that is asked of a ring, or of delays by a recipe that does not know them.
+    pub(super) fn observation(&self) -> Result<ObservationConfig> {
+        let observation = ObservationConfig {
+            trend: self.trend,
+            cycle: self.cycle,
+            delays: self.delays,
+        };
+        if self.ring.sites > 0 && !observation.is_plain() {
+            return Err(Error::input(
+                "a ring of sites is learned from its record as it is; leave out trend, cycle and delays, or \
+                 ring.sites",
+            ));
+        }
+        let delayed = self.delays != DelayConfig::default();
+        if delayed && matches!(self.mobility.recipe, Recipe::Paper | Recipe::Weak) {
+            return Err(Error::input(
+                "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto, or \
+                 leave out delays",
+            ));
+        }
+        Ok(observation)
     }
 
     /// From the text of a TOML file.

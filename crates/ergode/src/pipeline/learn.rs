@@ -21,6 +21,7 @@ use crate::data::Ensemble;
 use crate::error::Result;
 use crate::mobility::{MeasurementNoise, Mobility, Recipe};
 use crate::model::{LangevinModel, Provenance};
+use crate::observe::Observation;
 use crate::report::{Section, structure_section};
 use crate::validate::{EntropyProduction, entropy_production, entropy_production_of_fit};
 
@@ -62,6 +63,7 @@ impl ModelStage {
                 value: entropy.rate,
                 stderr: entropy.error,
             }),
+            observation: None,
             truth,
             reproduction: None,
         }
@@ -81,6 +83,7 @@ pub(super) struct Task<'a> {
     pub(super) noticed: Option<Finding>,
     pub(super) horizon: f64,
     pub(super) fingerprint: &'a str,
+    pub(super) observation: &'a Observation,
 }
 
 impl Task<'_> {
@@ -108,6 +111,11 @@ impl Task<'_> {
         let names = self.training.names().to_vec();
         let starts = self.starts();
         let model = LangevinModel::new(names, found.score, mobility.mobility, starts, provenance)?;
+        let mut observation = self.observation.clone();
+        if let Some((noise, _)) = &mobility.noise {
+            observation.noise = Some(noise.positive()?);
+        }
+        let model = model.with_observation(observation)?;
         let constant = model.with_constant_mobility(phi.view())?;
         // A ring's fit is of one site, its mobility of all.
         let fit = mobility
@@ -184,7 +192,14 @@ impl Task<'_> {
             MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
         ) {
             tell("learning measurement noise and mobility");
-            mobility = by_recipe(self.training, config, &self.noise, self.horizon, control)?;
+            mobility = by_recipe(
+                self.training,
+                config,
+                &self.noise,
+                None,
+                self.horizon,
+                control,
+            )?;
             lap("mobility");
             tell("learning the score");
             let (noise, _) = mobility
@@ -202,7 +217,9 @@ impl Task<'_> {
             lap("score");
             tell("learning the mobility");
             let score = found.score.as_score();
-            mobility = find_mobility(self.training, score, config, self.horizon, control)?;
+            let delays = self.observation.delays;
+            let leading = delays.map(|_| self.observation.observed());
+            mobility = find_mobility(self.training, score, config, leading, self.horizon, control)?;
             lap("mobility");
         }
         let lagged = mobility.statistics_seconds;

@@ -42,11 +42,13 @@ pub(super) struct MobilityFound {
 /// With more coordinates than these, a mobility that varies has more coefficients than data fix.
 const MOST_COORDINATES: usize = 14;
 
-/// Find the mobility of `training`, not by the paper's recipe.
+/// Find the mobility of `training`, not by the paper's recipe; the first `leading` coordinates are observed,
+/// where the others are delays.
 pub(super) fn find_mobility(
     training: &Ensemble,
     score: &dyn Score,
     config: &FitConfig,
+    leading: Option<usize>,
     horizon: f64,
     control: &Control,
 ) -> Result<MobilityFound> {
@@ -57,7 +59,10 @@ pub(super) fn find_mobility(
         Recipe::Auto if training.dim() > MOST_COORDINATES => {
             constant(training, score, horizon, control)
         }
-        _ => by_recipe(training, config, &MeasurementNoise::None, horizon, control),
+        _ => {
+            let none = &MeasurementNoise::None;
+            by_recipe(training, config, none, leading, horizon, control)
+        }
     }
 }
 
@@ -66,12 +71,14 @@ pub(super) fn by_recipe(
     training: &Ensemble,
     config: &FitConfig,
     noise: &MeasurementNoise,
+    leading: Option<usize>,
     horizon: f64,
     control: &Control,
 ) -> Result<MobilityFound> {
     let mut recipe = config.mobility.clone();
     recipe.noise = noise.clone();
     recipe.horizon.get_or_insert(horizon);
+    recipe.leading = recipe.leading.or(leading);
     let found = fit_mobility_recipe(training, &recipe, control)?;
     let fit = found.fit;
     let degree = fit.mobility.basis().degree();

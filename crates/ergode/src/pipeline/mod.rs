@@ -16,8 +16,8 @@ pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use folder::RunFolder;
 pub use lattice::{RingConfig, RingSpan};
 pub use results::{
-    Measured, MobilityResults, Reproduced, Reproduction, Results, ScoreResults, Truth,
-    ValidationResults,
+    Measured, MobilityResults, ObservationResults, Reproduced, Reproduction, Results, ScoreResults,
+    Truth, ValidationResults,
 };
 pub use rollout::{Runs, validate_model};
 
@@ -32,6 +32,7 @@ use crate::control::Control;
 use crate::data::{AtomicFile, Ensemble};
 use crate::error::{Error, Result};
 use crate::model::LangevinModel;
+use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::Page;
 use crate::systems::ExactFields;
 use crate::validate::Validation;
@@ -79,7 +80,11 @@ fn concluded(
     stage: &ModelStage,
     runs: &Runs,
 ) -> Validation {
-    for findings in [&check.findings, &stage.findings, &runs.findings] {
+    // Noise that was taken out is no longer a matter of concern.
+    let corrected = stage.mobility.measurement_noise.is_some();
+    let check = check.findings.iter();
+    let check = check.filter(|f| !(corrected && f.kind == "noise"));
+    for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
         validation.add_findings(findings);
     }
     validation
@@ -103,22 +108,34 @@ pub fn fit_langevin(
     let base = json!({
         "ergode": env!("CARGO_PKG_VERSION"), "data": fingerprint, "seed": config.seed,
         "held_out": config.held_out, "bridge_gaps": config.bridge_gaps,
+        "observation": config.observation()?,
     });
     let record = config.record(ensemble)?;
     let ensemble = &*record;
     let mut seconds = BTreeMap::new();
     tell("checking");
     let key = json!({"base": base, "check": config.check});
-    let (check, spent) = folder.stage("check", key, || {
-        check_ensemble(ensemble, &config.check, control)
+    let observed = observe(ensemble, config, folder, &key, control)?;
+    let (check, spent) = folder.stage("check", key, || match &observed {
+        Some((fit, _)) => Ok(fit.check.clone()),
+        None => check_ensemble(ensemble, &config.check, control),
     })?;
-    seconds.insert("check".to_owned(), spent);
+    seconds.insert(
+        "check".to_owned(),
+        spent + observed.as_ref().map_or(0.0, |o| o.1),
+    );
     let hopeless = |f: &&Finding| f.kind == "duplicate" && f.severity == Severity::Fail;
     if let Some(twice) = check.findings.iter().find(hopeless) {
         return Err(Error::input(format!("{}; {}", twice.message, twice.advice)));
     }
+    let plain = Observation::plain(ensemble.names());
+    let observation = observed
+        .as_ref()
+        .map_or(&plain, |(fit, _)| &fit.observation);
     let horizon = horizon(&check, ensemble.len(), config)?;
     let (training, held_out) = ensemble.split(config.held_out, horizon)?;
+    let training = observation.states(observation.stationary(&training)?)?;
+    let held_states = observation.states(observation.stationary(&held_out)?)?;
 
     let key = json!({
         "base": base, "check": config.check, "score": config.score, "ring": config.ring,
@@ -128,15 +145,16 @@ pub fn fit_langevin(
         // A stage without its files is of no use.
         let _ = fs::remove_file(folder.stages().join("model.json"));
     }
-    let (noise, noticed) = noise::decide(config, &check, &training)?;
+    let (noise, noticed) = noise::decide(config, &check, &training, observation)?;
     let task = Task {
         training: &training,
-        held_out: &held_out,
+        held_out: &held_states,
         config,
         noise,
         noticed,
         horizon,
         fingerprint: &fingerprint,
+        observation,
     };
     let (stage, _) = folder.stage("model", key.clone(), || task.learn(folder, tell, control))?;
     seconds.extend(stage.seconds.clone());
@@ -153,11 +171,16 @@ pub fn fit_langevin(
     seconds.insert("validate".to_owned(), spent - runs.seconds);
     let validation = concluded(validation, &check, &stage, &runs);
     tell("writing the report");
-    let states = tile(&held_out, COMPARED);
+    let states = tile(&held_states, COMPARED);
     let (score, mobility, phi) = (model.score(), model.mobility(), constant.mobility());
     let truth = exact.map(|exact| compare(score, mobility, phi, exact, &states));
     let provenance = model.provenance();
-    let results = stage.results(provenance, seconds, runs.results(&validation), truth);
+    let mut results = stage.results(provenance, seconds, runs.results(&validation), truth);
+    results.observation = observed.map(|(fit, _)| ObservationResults {
+        summary: fit.observation.sentences(),
+        map: fit.observation,
+        delay_trials: fit.trials,
+    });
     let page = page::assemble(&page::Material {
         model: &model,
         check: &check,
@@ -166,7 +189,7 @@ pub fn fit_langevin(
         sections: &stage.sections,
         entropy: stage.entropy_production.as_ref(),
         runs: &runs,
-        held_out: &held_out,
+        held_out: &held_states,
         exact,
         config,
     });
@@ -178,6 +201,22 @@ pub fn fit_langevin(
         validation,
         page,
     })
+}
+
+/// What lies between record and state, and the seconds that it took to find; none where nothing does.
+fn observe(
+    ensemble: &Ensemble,
+    config: &FitConfig,
+    folder: &RunFolder,
+    key: &serde_json::Value,
+    control: &Control,
+) -> Result<Option<(ObservationFit, f64)>> {
+    let observation = config.observation()?;
+    if observation.is_plain() {
+        return Ok(None);
+    }
+    let work = || fit_observation(ensemble, &observation, &config.check, control);
+    folder.stage("observation", key.clone(), work).map(Some)
 }
 
 /// The longest decorrelation time, to which lags reach; the longest usable lag where records are shorter

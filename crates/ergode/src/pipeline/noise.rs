@@ -6,6 +6,7 @@ use crate::check::{CheckReport, Finding, Severity};
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{MeasurementNoise, Recipe};
+use crate::observe::Observation;
 
 /// What is done about noise: as asked, or, where that is left open, what the check suggests; with what the
 /// reader of the results should know of it.
@@ -13,13 +14,14 @@ pub(super) fn decide(
     config: &FitConfig,
     check: &CheckReport,
     training: &Ensemble,
+    observation: &Observation,
 ) -> Result<(MeasurementNoise, Option<Finding>)> {
     match &config.mobility.noise {
         MeasurementNoise::None => Ok((MeasurementNoise::None, None)),
         MeasurementNoise::Auto if check.findings.iter().all(|f| f.kind != "noise") => {
             Ok((MeasurementNoise::None, None))
         }
-        MeasurementNoise::Auto => Ok(match obstacle(config, training) {
+        MeasurementNoise::Auto => Ok(match obstacle(config, training, observation) {
             None => (MeasurementNoise::Estimate, None),
             Some(obstacle) => {
                 let finding = Finding::new(
@@ -33,7 +35,7 @@ pub(super) fn decide(
                 (MeasurementNoise::None, Some(finding))
             }
         }),
-        asked => match obstacle(config, training) {
+        asked => match obstacle(config, training, observation) {
             None => Ok((asked.clone(), None)),
             Some(obstacle) => Err(Error::input(format!(
                 "measurement noise cannot be taken out of this fit: {obstacle}; or set mobility.noise to \
@@ -44,7 +46,7 @@ pub(super) fn decide(
 }
 
 /// Why noise cannot be taken out, where it cannot.
-fn obstacle(config: &FitConfig, training: &Ensemble) -> Option<String> {
+fn obstacle(config: &FitConfig, training: &Ensemble, observation: &Observation) -> Option<String> {
     /// With more coordinates the fit has no polynomial mobility.
     const MOST_COORDINATES: usize = 6;
     if config.mobility.recipe == Recipe::Paper || config.score.kind == ScoreKind::Denoising {
@@ -53,6 +55,9 @@ fn obstacle(config: &FitConfig, training: &Ensemble) -> Option<String> {
              closed-form score"
                 .into(),
         );
+    }
+    if observation.cycle.is_some() || observation.delays.is_some() {
+        return Some("that is not done together with a cycle or delays".into());
     }
     if config.ring.sites > 0 {
         return Some("that is not done for rings".into());

@@ -10,8 +10,9 @@ use crate::data::Ensemble;
 use crate::model::LangevinModel;
 use crate::report::{
     FieldPair, Page, Role, Section, SectionPart, SpinClosure, Table, check_section,
-    entropy_section, equation_section, field_section, fit_section, response_section, score_section,
-    spectrum_section, spin_section, validation_conclusion, validation_sections,
+    climatology_section, entropy_section, equation_section, field_section, fit_section,
+    response_section, score_section, spectrum_section, spin_section, validation_conclusion,
+    validation_sections,
 };
 use crate::score::{ExactScore, ScoreCertificate};
 use crate::systems::ExactFields;
@@ -58,10 +59,12 @@ pub(super) fn assemble(material: &Material) -> Page {
     let sections = equation
         .into_iter()
         .chain(truth_section(results))
+        .chain(observation_section(material.model))
         .chain([folded(check_section(material.check), material.model.dim())])
         .chain(fields(material))
         .chain(learned)
         .chain(validation_sections(validation))
+        .chain(runs.climatology.as_ref().map(climatology_section))
         .chain(runs.hovmoeller.clone())
         .chain(runs.spectrum.as_ref().map(spectrum_section))
         .chain(material.entropy.map(entropy_section))
@@ -73,6 +76,15 @@ pub(super) fn assemble(material: &Material) -> Page {
     page.sections.extend(sections);
     page.sections.push(making(material));
     page
+}
+
+/// How record and state belong together, where they are not the same.
+fn observation_section(model: &LangevinModel) -> Option<Section> {
+    let sentences = model.observation().sentences();
+    let section = Section::new("observation", "From the record to the state");
+    let told = !sentences.is_empty();
+    let section = sentences.into_iter().fold(section, Section::prose);
+    told.then_some(section)
 }
 
 /// The section with its parts folded away where there are many coordinates.

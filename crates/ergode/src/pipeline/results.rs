@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::Verdict;
 use crate::mobility::Recipe;
+use crate::observe::{DelayTrial, Observation};
+use crate::validate::Climatology;
 
 /// The content of `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,12 +32,26 @@ pub struct Results {
     pub validation: ValidationResults,
     /// Irreversibility of the model.
     pub entropy_production: Option<Measured>,
+    /// How the record and the state belong together, where they are not the same.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub observation: Option<ObservationResults>,
     /// Against the exact answer, where a reference system knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truth: Option<Truth>,
     /// The paper's numbers beside these, where one of its benchmarks was reproduced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reproduction: Option<Reproduction>,
+}
+
+/// The observation in brief.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ObservationResults {
+    /// What it is, in words.
+    pub summary: Vec<String>,
+    /// The map between record and state.
+    pub map: Observation,
+    /// The numbers of delays that were tested.
+    pub delay_trials: Vec<DelayTrial>,
 }
 
 /// A number with its standard error.
@@ -105,6 +121,9 @@ pub struct ValidationResults {
     pub out_of_support: f64,
     /// Step of the simulations.
     pub dt: f64,
+    /// Mean and variance by phase of the cycle, where the model has one.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub climatology: Option<Climatology>,
     /// The verdict.
     pub verdict: Verdict,
     /// What led to it.

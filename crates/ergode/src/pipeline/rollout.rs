@@ -12,11 +12,12 @@ use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
 use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
+use crate::observe::Observation;
 use crate::report::{Section, hovmoeller_figure};
 use crate::simulate::SimulateConfig;
 use crate::validate::{
-    ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig, Validation,
-    check_response, compare_spectra, validate_rollouts,
+    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig,
+    Validation, check_response, compare_climatology, compare_spectra, validate_rollouts,
 };
 
 /// How the simulations went.
@@ -36,6 +37,9 @@ pub struct Runs {
     pub hovmoeller: Option<Section>,
     /// The response of the model to a kick.
     pub response: Option<ResponseCheck>,
+    /// Mean and variance by phase, where the model has a cycle.
+    #[serde(default)]
+    pub climatology: Option<Climatology>,
 }
 
 /// Weak error of the step, small beside the sampling error of most records.
@@ -58,8 +62,11 @@ pub fn validate_model(
     control: &Control,
 ) -> Result<(Validation, Runs)> {
     let clock = Instant::now();
+    let observation = model.observation();
     let held_out = &*config.record(held_out)?;
     let record = record.unwrap_or(held_out);
+    let held_out = &*observation.stationary(held_out)?;
+    let record = &*observation.stationary(record)?;
     let interval = record.typical_interval()?;
     let mut protocol = protocol(record, interval, config, control)?;
     let mut findings = Vec::new();
@@ -85,27 +92,70 @@ pub fn validate_model(
         rollouts.push(Rollout {
             name: name.into(),
             role,
-            ensemble: run.simulation.ensemble,
+            ensemble: seen(run.simulation.ensemble, observation, record, config.seed)?,
         });
     }
     let seconds = clock.elapsed().as_secs_f64();
     let validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
-    let spectrum = compare_spectra(
-        held_out,
-        model.mobility(),
-        &SpectrumConfig::default(),
-        control,
-    );
+    let climatology = climatology(observation, held_out, &rollouts[0].ensemble)?;
+    findings.extend(climatology.iter().flat_map(Climatology::findings));
+    // A delayed coordinate is not what the model evolves, nor is it what one kicks; the spectrum is told from
+    // states without noise.
+    let (mut spectrum, mut response) = (None, None);
+    if observation.delays.is_none() && observation.noise.is_none() {
+        let config = SpectrumConfig::default();
+        spectrum = told(compare_spectra(
+            held_out,
+            model.mobility(),
+            &config,
+            control,
+        ))?;
+        response = told(respond(model, &SimulateConfig { dt, ..protocol }, control))?;
+    }
     let runs = Runs {
         seconds,
         dt,
         out_of_support: outside,
         findings,
-        spectrum: told(spectrum)?,
+        spectrum,
         hovmoeller: space_time(held_out, &rollouts, config.ring.sites),
-        response: told(respond(model, &SimulateConfig { dt, ..protocol }, control))?,
+        response,
+        climatology,
     };
     Ok((validation, runs))
+}
+
+/// A run as it would be observed, x with measurement noise; trajectories start at phases spread evenly over
+/// the cycle.
+fn seen(
+    states: Ensemble,
+    observation: &Observation,
+    record: &Ensemble,
+    seed: u64,
+) -> Result<Ensemble> {
+    if observation.is_plain() {
+        return Ok(states);
+    }
+    let first = record.trajectories()[0].time(0);
+    let (period, count) = (
+        observation.cycle.as_ref().map_or(0.0, |cycle| cycle.period),
+        states.len() as f64,
+    );
+    observation.seen(&states, &|k| first + period * k as f64 / count, seed)
+}
+
+/// Data held out and model by phase, without the trend.
+fn climatology(
+    observation: &Observation,
+    held_out: &Ensemble,
+    rollout: &Ensemble,
+) -> Result<Option<Climatology>> {
+    let Some(cycle) = &observation.cycle else {
+        return Ok(None);
+    };
+    let data = observation.with_cycle(held_out)?;
+    let model = observation.with_cycle(rollout)?;
+    compare_climatology(cycle.period, &data, &model).map(Some)
 }
 
 /// A result that a report can do without, unless the work was stopped.
@@ -190,6 +240,7 @@ impl Runs {
             density_l1_floor: validation.density_l1_floor,
             out_of_support: self.out_of_support,
             dt: self.dt,
+            climatology: self.climatology.clone(),
             verdict: validation.verdict,
             reasons: reasons.map(|reason| reason.message.clone()).collect(),
         }

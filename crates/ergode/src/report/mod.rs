@@ -13,10 +13,10 @@ pub use figure::{
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
 pub(crate) use sections::validation_conclusion;
 pub use sections::{
-    FieldPair, ResidualLines, SpinClosure, check_page, check_section, entropy_section,
-    equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
-    response_section, ring_sections, score_section, spectrum_section, spin_section,
-    structure_section, validation_page, validation_sections,
+    FieldPair, ResidualLines, SpinClosure, check_page, check_section, climatology_section,
+    entropy_section, equation_section, field_section, fit_section, hovmoeller_figure,
+    residual_section, response_section, ring_sections, score_section, spectrum_section,
+    spin_section, structure_section, validation_page, validation_sections,
 };
 
 /// A name as an anchor or a file name: letters, digits and hyphens.

@@ -23,6 +23,8 @@ pub enum Purpose {
     Weights = 5,
     /// Batches and noise of a training step.
     Training = 6,
+    /// Errors of measurement.
+    Measurement = 7,
 }
 
 /// One scalar random stream.

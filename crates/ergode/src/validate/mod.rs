@@ -1,5 +1,6 @@
 //! Is the model as good as the data can tell? Rollouts beside held-out data, against the noise floor.
 
+mod climatology;
 mod config;
 mod correlations;
 mod curves;
@@ -15,6 +16,7 @@ mod setting;
 mod spectrum;
 mod verdict;
 
+pub use climatology::{Climatology, ClimatologyCurve, compare_climatology};
 pub use config::ValidateConfig;
 pub use curves::{Comparison, Curve, CurveAxis, RolloutCurve, Worst, WorstPoint};
 pub use entropy::{EntropyProduction, entropy_production, entropy_production_of_fit};

@@ -1,6 +1,7 @@
 //! Parts of a report, each made from one result of the library.
 
 mod check;
+mod climatology;
 mod contour;
 mod fields;
 mod fit;
@@ -15,6 +16,7 @@ mod structure;
 mod validation;
 
 pub use check::{check_page, check_section};
+pub use climatology::climatology_section;
 pub use fields::{FieldPair, field_section};
 pub use fit::{equation_section, fit_section};
 pub use physics::{entropy_section, response_section, spectrum_section};
