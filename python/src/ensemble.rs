@@ -217,16 +217,23 @@ impl Ensemble {
             .count()
     }
 
-    /// The values of trajectory `k`, (time, dimension), where they are.
+    /// The values of trajectory `k`, (time, dimension), where they are; those in a file as a copy.
     fn values<'py>(this: &Bound<'py, Self>, k: usize) -> PyResult<Bound<'py, PyAny>> {
         let trajectory = this.get().trajectory(k)?;
         let owner = this.clone().into_any();
+        if let Values::Stored(rows) = trajectory.values() {
+            let copy = this.py().detach(|| rows.to_array()).map_err(raised)?;
+            let array = PyArray2::from_owned_array(this.py(), copy).into_any();
+            array.call_method1("setflags", (false,))?;
+            return Ok(array);
+        }
         // SAFETY: the values are never moved or changed, and live as long as `owner`, which the array keeps.
         let array = unsafe {
             match trajectory.values() {
                 Values::F32(a) => PyArray2::borrow_from_array(a, owner).into_any(),
                 Values::F64(a) => PyArray2::borrow_from_array(a, owner).into_any(),
                 Values::Shared(a) => PyArray2::borrow_from_array(&a.view(), owner).into_any(),
+                Values::Stored(_) => unreachable!("copied above"),
             }
         };
         array.call_method1("setflags", (false,))?;

@@ -80,6 +80,7 @@ impl Reading {
             time: self.times.clone(),
             columns: self.columns.clone(),
             array: self.array.clone(),
+            memory: None,
         }
     }
 }
@@ -371,6 +372,7 @@ pub(crate) enum SchemeName {
 /// Arrays are (trajectory, time, dimension); a row with NaN is a gap. Any size: rows are read some at a
 /// time (.npz alone is held in memory). IN may be a folder of files, or a quoted pattern with * and ?:
 /// together they are one ensemble, in the order of their names. Every command reads its data so.
+/// Rows of a .npy file above 1 GiB stay in the file; other files above 4 GiB must be converted to one.
 ///
 /// Formats:
 ///   .npz .npy         NumPy: x, and in .npz also t and names

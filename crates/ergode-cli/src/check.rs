@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ergode::{
     CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
-    check_page, read_ensemble,
+    check_page, read_ensemble_watched,
 };
 
 use crate::args::Check;
@@ -13,7 +13,9 @@ use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
     let options = arguments.reading.options();
-    let ensemble = read_ensemble(&arguments.data, &options)?;
+    let ensemble = watched("reading", |control| {
+        read_ensemble_watched(&arguments.data, &options, control)
+    })?;
     let outcome = watched("checking", |control| {
         check_ensemble(&ensemble, &CheckConfig::default(), control)
     })?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ergode::{
     Ensemble, Error, ExactFields, FitConfig, Fitted, Recipe, Results, RunFolder, Verdict,
-    fit_langevin, read_ensemble,
+    fit_langevin, read_ensemble_watched,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
@@ -16,7 +16,9 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
     let config = config(arguments)?;
     let options = arguments.reading.options();
-    let ensemble = read_ensemble(&arguments.data, &options)?;
+    let ensemble = watched("reading", |control| {
+        read_ensemble_watched(&arguments.data, &options, control)
+    })?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
     show(&fitted.results, &arguments.output, json);
     Ok(())

@@ -84,8 +84,9 @@ pub use check::{
 };
 pub use control::Control;
 pub use data::{
-    BurnIn, Converted, Ensemble, ReadOptions, Segment, SharedRows, Standardiser, Support, Times,
-    Trajectory, Units, Values, convert_ensemble, read_ensemble, write_arrays, write_ensemble,
+    BurnIn, Converted, Ensemble, ReadOptions, Segment, SharedRows, Standardiser, StoredRows,
+    Support, Times, Trajectory, Units, Values, convert_ensemble, read_ensemble,
+    read_ensemble_watched, write_arrays, write_ensemble,
 };
 pub use error::{Error, Result};
 pub use lagged::{

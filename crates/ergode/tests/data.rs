@@ -9,6 +9,7 @@ mod hostile;
 mod memory;
 mod npy;
 mod npz;
+mod stored;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

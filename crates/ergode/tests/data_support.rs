@@ -29,7 +29,7 @@ fn normals(stream: &mut Stream, x: &mut [f64]) {
 
 fn supported(data: &Ensemble) -> (Standardiser, Support) {
     let standardiser = Standardiser::from_ensemble(data).unwrap();
-    let support = Support::from_ensemble(data, &standardiser);
+    let support = Support::from_ensemble(data, &standardiser).unwrap();
     (standardiser, support)
 }
 
@@ -147,7 +147,7 @@ fn a_million_samples_take_well_under_a_second() {
     let data = cloud(1_000_000, 2, 8, banana);
     let standardiser = Standardiser::from_ensemble(&data).unwrap();
     let start = std::time::Instant::now();
-    let support = Support::from_ensemble(&data, &standardiser);
+    let support = Support::from_ensemble(&data, &standardiser).unwrap();
     let elapsed = start.elapsed();
     println!("{} coordinates, {elapsed:.1?}", support.dim());
     assert!(elapsed.as_secs_f64() < 1.0);

@@ -44,7 +44,7 @@ pub(crate) fn provenance(data: &Ensemble) -> Provenance {
 pub(crate) fn unscaled(data: &Ensemble) -> Confinement {
     let dim = data.dim();
     let standardiser = Standardiser::new(vec![0.0; dim], vec![1.0; dim]).unwrap();
-    let support = Support::from_ensemble(data, &standardiser);
+    let support = Support::from_ensemble(data, &standardiser).unwrap();
     Confinement::new(standardiser, support).unwrap()
 }
 

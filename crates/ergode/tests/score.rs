@@ -35,7 +35,7 @@ pub(crate) fn span(
 ) -> ClosedFormScore {
     let dim = data.dim();
     let standardiser = Standardiser::new(vec![0.0; dim], vec![1.0; dim]).unwrap();
-    let support = Support::from_ensemble(data, &standardiser);
+    let support = Support::from_ensemble(data, &standardiser).unwrap();
     let config = ClosedFormConfig {
         objective,
         ..ClosedFormConfig::default()

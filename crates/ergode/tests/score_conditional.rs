@@ -96,7 +96,7 @@ impl ConditionalScore for Exact<'_> {
 fn cir_score(data: &Ensemble) -> impl Score {
     let functions = Expressions::parse(&["log(x)", "x"], data.names(), &[]).unwrap();
     let raw = Standardiser::new(vec![0.0], vec![1.0]).unwrap();
-    let support = Support::from_ensemble(data, &raw);
+    let support = Support::from_ensemble(data, &raw).unwrap();
     fit_score(
         data,
         Box::new(Gradients::new(functions)),

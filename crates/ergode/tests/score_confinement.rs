@@ -29,7 +29,7 @@ fn unscaled(data: &Ensemble, components: Option<usize>) -> Confinement {
     let standardiser = Standardiser::new(vec![0.0; dim], vec![1.0; dim]).unwrap();
     let support = match components {
         Some(components) => Support::lattice(data, &standardiser, components).unwrap(),
-        None => Support::from_ensemble(data, &standardiser),
+        None => Support::from_ensemble(data, &standardiser).unwrap(),
     };
     Confinement::new(standardiser, support).unwrap()
 }

@@ -200,7 +200,7 @@ fn networks_are_confined() {
     let data = sample(&ou(), 200.0, 0.2, 16, 1);
     let score = learn(&data, &brief(Layout::Whole));
     let standardiser = ergode::Standardiser::from_ensemble(&data).unwrap();
-    let support = Support::from_ensemble(&data, &standardiser);
+    let support = Support::from_ensemble(&data, &standardiser).unwrap();
     let (mut s, mut c) = ([0.0; 2], [0.0; 2]);
     for k in 0..200 {
         let angle = 0.1 * f64::from(k);

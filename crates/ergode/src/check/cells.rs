@@ -1,6 +1,8 @@
 //! Sums over cells of time, and regressions on them with errors from clusters of cells.
 
+use crate::control::Control;
 use crate::data::Ensemble;
+use crate::error::Result;
 
 /// Trajectories from which these are the clusters; fewer are cut into stretches of time.
 const MANY_TRAJECTORIES: usize = 16;
@@ -51,8 +53,11 @@ impl Cells {
         ensemble: &Ensemble,
         count: usize,
         stride: usize,
+        control: &Control,
         evaluate: impl Fn(&[f64], &mut [f64]),
-    ) -> Self {
+    ) -> Result<Self> {
+        /// Samples after which progress is told.
+        const TOGETHER: usize = 4096;
         let trajectories = ensemble.len();
         let consecutive = trajectories < MANY_TRAJECTORIES;
         let parts = if consecutive {
@@ -70,9 +75,15 @@ impl Cells {
             })
             .collect();
         let (mut row, mut values) = (vec![0.0; ensemble.dim()], vec![0.0; count]);
+        let mut seen = 0;
+        control.begin(ensemble.samples() as u64);
         for segment in ensemble.segments() {
             let trajectory = &ensemble.trajectories()[segment.trajectory];
             for i in segment.rows.clone().step_by(stride) {
+                seen += 1;
+                if seen % TOGETHER == 0 {
+                    control.advance((TOGETHER * stride) as u64)?;
+                }
                 trajectory.row(i, &mut row);
                 evaluate(&row, &mut values);
                 let place = i * per_trajectory / trajectory.len();
@@ -89,12 +100,12 @@ impl Cells {
             cell.time /= cell.count;
         }
         let clusters = cells.iter().map(|c| c.cluster + 1).max().unwrap_or(0);
-        Self {
+        Ok(Self {
             middle: middle(&cells),
             cells,
             clusters,
             consecutive,
-        }
+        })
     }
 
     /// Mean of function `f`, and the first and last time.

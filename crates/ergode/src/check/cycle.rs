@@ -8,6 +8,8 @@ use super::CheckConfig;
 use super::record::Record;
 use super::report::{Finding, Severity, digits};
 use super::series::Series;
+use crate::control::Control;
+use crate::error::Result;
 
 /// Fewest periods in the record.
 const PERIODS: f64 = 3.0;
@@ -48,13 +50,18 @@ impl Line {
 pub(super) fn find(
     record: &Record,
     config: &CheckConfig,
+    control: &Control,
     findings: &mut Vec<Finding>,
-) -> Vec<Line> {
-    let whole = Series::whole(record).detrended();
+) -> Result<Vec<Line>> {
+    let whole = Series::whole(record, control)?.detrended();
     let longest_fast = 8.0 * whole.width;
     let mut lines = scan(whole, f64::INFINITY, config);
     if longest_fast > 12.0 * record.interval {
-        for mut line in scan(Series::beginning(record).detrended(), longest_fast, config) {
+        for mut line in scan(
+            Series::beginning(record, control)?.detrended(),
+            longest_fast,
+            config,
+        ) {
             line.removable = false;
             lines.push(line);
         }
@@ -86,7 +93,7 @@ pub(super) fn find(
         }
         !small
     });
-    lines
+    Ok(lines)
 }
 
 /// The lines of every coordinate with periods up to `longest`, amplitudes in standard deviations.

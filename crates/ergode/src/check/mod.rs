@@ -12,8 +12,6 @@ mod report;
 mod series;
 mod stationarity;
 
-use std::borrow::Cow;
-
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
@@ -57,6 +55,10 @@ pub fn check_ensemble(
     config: &CheckConfig,
     control: &Control,
 ) -> Result<CheckReport> {
+    ensemble.intact(examine(ensemble, config, control))
+}
+
+fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Result<CheckReport> {
     let mut report = blank(ensemble);
     let constant = ensemble.constant_coordinates();
     let active: Vec<usize> = (0..ensemble.dim())
@@ -79,15 +81,10 @@ pub fn check_ensemble(
         }
         return Ok(report.conclude());
     }
-    let data = if constant.is_empty() {
-        Cow::Borrowed(ensemble)
-    } else {
-        Cow::Owned(record::columns(ensemble, &active)?)
-    };
-    let original = Record::new(data)?;
+    let original = Record::new(record::columns(ensemble, &active)?, control)?;
     fill_scales(&mut report, &original.scales, &active);
     let (record, hidden_cycle) = without_signals(original, config, control, &mut report.findings)?;
-    stationarity::halves(&record, config, &mut report.findings);
+    stationarity::halves(&record, config, control, &mut report.findings)?;
     control.advance(0)?;
     if let Some(correlations) =
         Correlations::measure(&record, config.decorrelation_threshold, control)?
@@ -196,7 +193,7 @@ pub(crate) fn decorrelation_times(
     if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
         return Ok(times);
     }
-    let record = Record::new(Cow::Owned(record::columns(ensemble, &active)?))?;
+    let record = Record::new(record::columns(ensemble, &active)?, control)?;
     if let Some(correlations) = Correlations::measure(&record, threshold, control)? {
         for (j, curve) in active.iter().zip(&correlations.curves) {
             times[*j] = curve.decorrelation_time(threshold);
@@ -263,21 +260,22 @@ fn without_signals<'a>(
     control: &Control,
     findings: &mut Vec<Finding>,
 ) -> Result<(Record<'a>, bool)> {
-    let lines = cycle::find(&record, config, findings);
+    let lines = cycle::find(&record, config, control, findings)?;
     let hidden = lines.iter().any(|line| !line.removable);
     if lines.iter().any(|line| line.removable) {
-        record = record.without(|t, j| {
+        let cycles = move |t: f64, j: usize| {
             lines
                 .iter()
                 .filter(|line| line.removable && line.coordinate == j)
                 .map(|line| line.at(t))
                 .sum()
-        })?;
+        };
+        record = record.without(cycles, control)?;
     }
     control.advance(0)?;
-    let slopes = stationarity::trends(&record, config, findings);
+    let slopes = stationarity::trends(&record, config, control, findings)?;
     if slopes.iter().any(|slope| *slope != 0.0) {
-        record = record.without(|t, j| slopes[j] * t)?;
+        record = record.without(move |t, j| slopes[j] * t, control)?;
     }
     Ok((record, hidden))
 }

@@ -2,8 +2,6 @@
 
 use std::borrow::Cow;
 
-use ndarray::Array2;
-
 use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
@@ -29,8 +27,8 @@ pub(super) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    pub(super) fn new(ensemble: Cow<'a, Ensemble>) -> Result<Self> {
-        let scales = Standardiser::from_ensemble(&ensemble)?;
+    pub(super) fn new(ensemble: Cow<'a, Ensemble>, control: &Control) -> Result<Self> {
+        let scales = Standardiser::watched(&ensemble, control)?;
         let (interval, longest) = (interval(&ensemble), longest(&ensemble));
         Ok(Self {
             ensemble,
@@ -41,12 +39,13 @@ impl<'a> Record<'a> {
     }
 
     /// The same record without `signal(t, coordinate)`; the scales are measured again.
-    pub(super) fn without(&self, signal: impl Fn(f64, usize) -> f64) -> Result<Self> {
-        Self::new(Cow::Owned(map_rows(&self.ensemble, |t, row| {
-            for (j, x) in row.iter_mut().enumerate() {
-                *x -= signal(t, j);
-            }
-        })?))
+    pub(super) fn without(
+        &self,
+        signal: impl Fn(f64, usize) -> f64 + Send + Sync + 'static,
+        control: &Control,
+    ) -> Result<Self> {
+        let without = self.ensemble.mapped(move |t, j, x| x - signal(t, j))?;
+        Self::new(Cow::Owned(without), control)
     }
 
     pub(super) fn dim(&self) -> usize {
@@ -220,27 +219,9 @@ pub(crate) fn map_rows(
 }
 
 /// The chosen coordinates alone.
-pub(super) fn columns(ensemble: &Ensemble, chosen: &[usize]) -> Result<Ensemble> {
-    let trajectories = ensemble
-        .trajectories()
-        .iter()
-        .map(|trajectory| {
-            let mut values = Array2::zeros((trajectory.len(), chosen.len()));
-            let mut x = vec![0.0; trajectory.dim()];
-            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
-                trajectory.row(i, &mut x);
-                // A gap in any coordinate is one in all.
-                let gap = x.iter().any(|v| v.is_nan());
-                for (to, &j) in row.iter_mut().zip(chosen) {
-                    *to = if gap { f64::NAN } else { x[j] };
-                }
-            }
-            Trajectory::new(values, trajectory.times().clone())
-        })
-        .collect();
-    let names = chosen
-        .iter()
-        .map(|&j| ensemble.names()[j].clone())
-        .collect();
-    Ensemble::new(trajectories)?.with_names(names)
+pub(super) fn columns<'a>(ensemble: &'a Ensemble, chosen: &[usize]) -> Result<Cow<'a, Ensemble>> {
+    if chosen.len() == ensemble.dim() {
+        return Ok(Cow::Borrowed(ensemble));
+    }
+    Ok(Cow::Owned(ensemble.columns(chosen)?))
 }

@@ -1,8 +1,11 @@
 //! The record as one series on a regular grid of times, and its periodogram.
 
 use std::f64::consts::{PI, TAU};
+use std::ops::Range;
 
 use super::record::Record;
+use crate::control::Control;
+use crate::error::Result;
 
 /// Most bins of a series.
 pub(super) const BINS: usize = 1 << 15;
@@ -22,7 +25,7 @@ pub(super) struct Series {
 
 impl Series {
     /// The whole record; bins as wide as the sampling interval, or wider where it is long.
-    pub(super) fn whole(record: &Record) -> Self {
+    pub(super) fn whole(record: &Record, control: &Control) -> Result<Self> {
         let (mut first, mut last) = (f64::INFINITY, f64::NEG_INFINITY);
         for trajectory in record.ensemble.trajectories() {
             first = first.min(trajectory.time(0));
@@ -30,14 +33,15 @@ impl Series {
         }
         let width = record.interval.max((last - first) / (BINS - 1) as f64);
         let mut series = Self::empty(record, first, last, width);
+        control.begin(record.ensemble.samples() as u64);
         for segment in record.ensemble.segments() {
-            series.add(record, segment.trajectory, segment.rows.clone());
+            series.add(record, segment.trajectory, segment.rows.clone(), control)?;
         }
-        series.finish()
+        Ok(series.finish())
     }
 
     /// The beginning of the longest stretch, at full resolution.
-    pub(super) fn beginning(record: &Record) -> Self {
+    pub(super) fn beginning(record: &Record, control: &Control) -> Result<Self> {
         let segments = record.ensemble.segments();
         let longest = segments
             .iter()
@@ -57,8 +61,8 @@ impl Series {
             trajectory.time(end - 1),
             record.interval,
         );
-        series.add(record, longest.trajectory, start..end);
-        series.finish()
+        series.add(record, longest.trajectory, start..end, control)?;
+        Ok(series.finish())
     }
 
     fn empty(record: &Record, first: f64, last: f64, width: f64) -> Self {
@@ -73,22 +77,36 @@ impl Series {
         }
     }
 
-    fn add(&mut self, record: &Record, trajectory: usize, rows: std::ops::Range<usize>) {
-        let trajectory = &record.ensemble.trajectories()[trajectory];
-        let mut row = vec![0.0; record.dim()];
-        for i in rows {
-            let time = trajectory.time(i);
-            // The sum in `empty` and this one may round differently.
-            let bin =
-                (((time - self.start) / self.width + 1e-6) as usize).min(self.counts.len() - 1);
-            trajectory.row(i, &mut row);
-            record.scales.forward(&mut row);
-            self.counts[bin] += 1.0;
-            self.times[bin] += time - self.start;
-            for (sums, x) in self.sums.iter_mut().zip(&row) {
-                sums[bin] += x;
+    fn add(
+        &mut self,
+        record: &Record,
+        trajectory: usize,
+        rows: Range<usize>,
+        control: &Control,
+    ) -> Result<()> {
+        /// Rows that are read together.
+        const TOGETHER: usize = 4096;
+        let (trajectory, dim) = (&record.ensemble.trajectories()[trajectory], record.dim());
+        let mut block = Vec::new();
+        for start in rows.clone().step_by(TOGETHER) {
+            let rows = start..rows.end.min(start + TOGETHER);
+            block.resize(rows.len() * dim, 0.0);
+            trajectory.copy_rows(rows.clone(), &mut block);
+            record.scales.forward(&mut block);
+            control.advance(rows.len() as u64)?;
+            for (i, row) in rows.zip(block.chunks_exact(dim)) {
+                let time = trajectory.time(i);
+                // The sum in `empty` and this one may round differently.
+                let bin =
+                    (((time - self.start) / self.width + 1e-6) as usize).min(self.counts.len() - 1);
+                self.counts[bin] += 1.0;
+                self.times[bin] += time - self.start;
+                for (sums, x) in self.sums.iter_mut().zip(row) {
+                    sums[bin] += x;
+                }
             }
         }
+        Ok(())
     }
 
     fn finish(mut self) -> Self {

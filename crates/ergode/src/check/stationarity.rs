@@ -4,6 +4,8 @@ use super::CheckConfig;
 use super::cells::{Cells, Regressor};
 use super::record::Record;
 use super::report::{Finding, Severity};
+use crate::control::Control;
+use crate::error::Result;
 
 /// Values read at most by a pass over cells.
 const VALUES: usize = 8_000_000;
@@ -16,13 +18,15 @@ const DECILES: usize = 9;
 pub(super) fn trends(
     record: &Record,
     config: &CheckConfig,
+    control: &Control,
     findings: &mut Vec<Finding>,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     let dim = record.dim();
-    let cells = Cells::collect(&record.ensemble, dim, stride(record, VALUES), |x, out| {
+    let every = stride(record, VALUES);
+    let cells = Cells::collect(&record.ensemble, dim, every, control, |x, out| {
         out.copy_from_slice(x);
-    });
-    (0..dim)
+    })?;
+    let slopes = (0..dim)
         .map(|j| {
             let Some(slope) = cells.slope(j, Regressor::Time) else {
                 return 0.0;
@@ -58,11 +62,17 @@ pub(super) fn trends(
             ));
             if small { 0.0 } else { slope.value }
         })
-        .collect()
+        .collect();
+    Ok(slopes)
 }
 
 /// Compare the halves of the record: means, variances and whole distributions.
-pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<Finding>) {
+pub(super) fn halves(
+    record: &Record,
+    config: &CheckConfig,
+    control: &Control,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
     let dim = record.dim();
     let functions = 2 + DECILES;
     let samples = Samples::collect(record);
@@ -72,6 +82,7 @@ pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<F
         &record.ensemble,
         dim * functions,
         stride(record, VALUES / 2),
+        control,
         |x, out| {
             for (j, out) in out.chunks_exact_mut(functions).enumerate() {
                 let u = (x[j] - scales.mean[j]) / scales.scale[j];
@@ -82,7 +93,7 @@ pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<F
                 }
             }
         },
-    );
+    )?;
     for j in 0..dim {
         let (mut reasons, mut large) = moments(&cells, j * functions, config);
         let (distance, pairs) = samples.kolmogorov_smirnov(j, cells.middle);
@@ -116,6 +127,7 @@ pub(super) fn halves(record: &Record, config: &CheckConfig, findings: &mut Vec<F
             },
         ));
     }
+    Ok(())
 }
 
 /// Significant changes of the mean and the variance (functions `f` and `f + 1`) between the halves,
@@ -175,14 +187,12 @@ impl Samples {
             times: Vec::new(),
             values: vec![Vec::new(); record.dim()],
         };
-        let mut passed = 0;
+        let mut passed = 0usize;
         for segment in record.ensemble.segments() {
             let trajectory = &record.ensemble.trajectories()[segment.trajectory];
-            for i in segment.rows.clone() {
-                passed += 1;
-                if passed % stride != 0 {
-                    continue;
-                }
+            let skipped = (passed + 1).next_multiple_of(stride) - passed - 1;
+            passed += segment.rows.len();
+            for i in (segment.rows.start + skipped..segment.rows.end).step_by(stride) {
                 trajectory.row(i, &mut row);
                 out.times.push(trajectory.time(i));
                 for (list, x) in out.values.iter_mut().zip(&row) {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use ndarray::ArrayView2;
 
-use super::ensemble::{Facts, default_names};
+use super::ensemble::default_names;
+use super::facts::Facts;
 use super::files::open_all;
 use super::fingerprint::Hash;
 use super::format::{ReadOptions, contradiction, format_of, in_file};

@@ -6,6 +6,7 @@ use ndarray::{ArcArray3, Array2, Axis};
 
 use super::scan::{Scan, scan};
 use super::trajectory::{Times, Trajectory};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// A maximal run of consecutive rows of one trajectory without NaN.
@@ -78,11 +79,16 @@ impl Ensemble {
     ///
     /// # Errors
     /// When the promises of this type do not hold; the message names the place.
-    pub fn new(mut trajectories: Vec<Trajectory>) -> Result<Self> {
+    pub fn new(trajectories: Vec<Trajectory>) -> Result<Self> {
+        Self::watched(trajectories, &Control::new())
+    }
+
+    /// [`Ensemble::new`] of rows that take long to look at.
+    pub(super) fn watched(mut trajectories: Vec<Trajectory>, control: &Control) -> Result<Self> {
         let Scan {
             segments,
             partial_gaps,
-        } = scan(&trajectories)?;
+        } = scan(&trajectories, control)?;
         for trajectory in &mut trajectories {
             trajectory.simplify_times();
         }
@@ -198,6 +204,11 @@ impl Ensemble {
         &self.names
     }
 
+    /// Rows with a NaN in some coordinates but not in others.
+    pub(super) fn partial_gaps(&self) -> usize {
+        self.partial_gaps
+    }
+
     /// The trajectories.
     pub fn trajectories(&self) -> &[Trajectory] {
         &self.trajectories
@@ -294,9 +305,9 @@ impl Ensemble {
                     trajectory.time(n - 1) - trajectory.time(0)
                 )));
             }
-            trajectories.push(trajectory.slice(dropped..n, 1));
+            trajectories.push((k, dropped..n, 1));
         }
-        self.rebuilt(trajectories)
+        self.cut(&trajectories)
     }
 
     /// Keeps rows 0, `every`, 2 `every` and so on of each trajectory; the values are shared.
@@ -324,14 +335,56 @@ impl Ensemble {
                 pieces.push(next);
             }
         }
-        let mut trajectories = Vec::with_capacity(self.len());
-        for (trajectory, starts) in self.trajectories.iter().zip(starts) {
+        let mut pieces = Vec::with_capacity(self.len());
+        for (k, (trajectory, starts)) in self.trajectories.iter().zip(starts).enumerate() {
             for (p, &start) in starts.iter().enumerate() {
                 let end = starts.get(p + 1).copied().unwrap_or(trajectory.len());
-                trajectories.push(trajectory.slice(start..end, every));
+                pieces.push((k, start..end, every));
             }
         }
-        self.rebuilt(trajectories)
+        self.cut(&pieces)
+    }
+
+    /// Every so many rows of parts of the trajectories, (trajectory, rows, every), sharing the values.
+    pub(super) fn cut(&self, pieces: &[(usize, Range<usize>, usize)]) -> Result<Self> {
+        let slice = |(k, rows, every): &(usize, Range<usize>, usize)| {
+            self.trajectories[*k].slice(rows.clone(), *every)
+        };
+        let mut trajectories: Vec<Trajectory> = pieces.iter().map(slice).collect();
+        if !self.is_complete()
+            || trajectories.is_empty()
+            || trajectories.iter().any(Trajectory::is_empty)
+        {
+            return self.rebuilt(trajectories);
+        }
+        // Rows of a record without gaps have none; to look at them again could take a minute.
+        trajectories.iter_mut().for_each(Trajectory::simplify_times);
+        let whole = |(trajectory, t): (usize, &Trajectory)| Segment {
+            trajectory,
+            rows: 0..t.len(),
+        };
+        Ok(Self {
+            segments: trajectories.iter().enumerate().map(whole).collect(),
+            samples: trajectories.iter().map(Trajectory::len).sum(),
+            trajectories,
+            names: self.names.clone(),
+            units: self.units.clone(),
+            partial_gaps: 0,
+        })
+    }
+
+    /// True where no row is a gap.
+    fn is_complete(&self) -> bool {
+        self.samples == self.trajectories.iter().map(Trajectory::len).sum::<usize>()
+    }
+
+    /// The result of a pass over the rows, or the error that reading them met.
+    ///
+    /// Rows that cannot be read any more are NaN, and whatever comes of these must not be taken for a
+    /// result, nor what is then wrong with it for the cause.
+    pub(crate) fn intact<T>(&self, result: Result<T>) -> Result<T> {
+        self.trajectories.iter().try_for_each(Trajectory::intact)?;
+        result
     }
 
     /// The rows of trajectory k that `choose(k, trajectory)` keeps, at their own times; trajectories of
@@ -344,6 +397,7 @@ impl Ensemble {
         for (k, trajectory) in self.trajectories.iter().enumerate() {
             let mut keep = choose(k, trajectory);
             let rows: Vec<usize> = (0..trajectory.len()).filter(|i| keep(*i)).collect();
+            trajectory.refuse_copy(rows.len())?;
             if !rows.is_empty() {
                 trajectories.push(trajectory.rows(&rows));
             }
@@ -357,9 +411,9 @@ impl Ensemble {
     /// Right where a gap is a sample that was not taken; not where it stands between two records.
     ///
     /// # Errors
-    /// Never for an ensemble, which has a complete row.
+    /// When the rows are in a file that is larger than memory should hold.
     pub fn bridged(&self) -> Result<Self> {
-        if self.samples == self.trajectories.iter().map(Trajectory::len).sum::<usize>() {
+        if self.is_complete() {
             return Ok(self.clone());
         }
         self.with_rows(|_, trajectory| move |i| !trajectory.is_gap(i))
@@ -372,28 +426,19 @@ impl Ensemble {
     /// # Errors
     /// When there is no such trajectory, none is selected, or only gaps are.
     pub fn select(&self, indices: &[usize]) -> Result<Self> {
-        let trajectories = indices
+        let pieces = indices
             .iter()
             .map(|&k| {
-                self.trajectories.get(k).cloned().ok_or_else(|| {
+                let trajectory = self.trajectories.get(k);
+                trajectory.map(|t| (k, 0..t.len(), 1)).ok_or_else(|| {
                     Error::input(format!(
                         "there is no trajectory {k}; the {} trajectories are counted from 0",
                         self.len()
                     ))
                 })
             })
-            .collect::<Result<_>>()?;
-        self.rebuilt(trajectories)
-    }
-
-    /// What may be wrong with the data although they can be used, one sentence each.
-    pub fn warnings(&self) -> Vec<String> {
-        let facts = Facts {
-            samples: self.samples,
-            partial_gaps: self.partial_gaps,
-            constant: self.constant_coordinates(),
-        };
-        facts.warnings(&self.names)
+            .collect::<Result<Vec<_>>>()?;
+        self.cut(&pieces)
     }
 
     /// The same coordinates with other trajectories.
@@ -410,64 +455,6 @@ impl Ensemble {
             trajectories,
             ..self.clone()
         }
-    }
-
-    /// Indices of the coordinates that have one and the same value in every sample.
-    pub(crate) fn constant_coordinates(&self) -> Vec<usize> {
-        let dim = self.dim();
-        let (mut first, mut row) = (vec![0.0; dim], vec![0.0; dim]);
-        let start = &self.segments[0];
-        self.trajectories[start.trajectory].row(start.rows.start, &mut first);
-        let mut constant: Vec<usize> = (0..dim).collect();
-        for segment in &self.segments {
-            for i in segment.rows.clone() {
-                if constant.is_empty() || self.samples == 1 {
-                    return Vec::new();
-                }
-                self.trajectories[segment.trajectory].row(i, &mut row);
-                constant.retain(|&j| row[j] == first[j]);
-            }
-        }
-        constant
-    }
-}
-
-/// What a look at all values finds.
-pub(super) struct Facts {
-    /// Complete rows.
-    pub(super) samples: usize,
-    /// Rows with a NaN in some coordinates but not in others.
-    pub(super) partial_gaps: usize,
-    /// The coordinates that have one and the same value in every sample.
-    pub(super) constant: Vec<usize>,
-}
-
-impl Facts {
-    /// What may be wrong with the data although they can be used, one sentence each.
-    pub(super) fn warnings(&self, names: &[String]) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if names.len() > self.samples {
-            warnings.push(format!(
-                "there are more coordinates ({}) than samples ({}); \
-                 is the array transposed? rows are times, columns are coordinates",
-                names.len(),
-                self.samples
-            ));
-        }
-        for &j in &self.constant {
-            warnings.push(format!(
-                "coordinate '{}' is constant; leave it out",
-                names[j]
-            ));
-        }
-        if self.partial_gaps > 0 {
-            warnings.push(format!(
-                "{} rows have a NaN in some coordinates but not in others; \
-                 these rows are left out as a whole",
-                self.partial_gaps
-            ));
-        }
-        warnings
     }
 }
 

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::ensemble::Ensemble;
-use super::format::{Format, ReadOptions, format_of, in_file};
-use super::rows::{Block, Description, MemorySource, Picked, Source, collect};
+use super::format::{Format, ReadOptions, format_of, in_file, read_file};
+use super::rows::{Block, Description, MemorySource, Picked, Source};
+use super::stored::MEMORY;
 use super::zarr::{Zarr, is_zarr};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// The files that a path stands for, in the order of their names.
@@ -136,7 +138,7 @@ pub(super) fn open_all(path: &Path, options: &ReadOptions) -> Result<Box<dyn Sou
 }
 
 /// Opens one file for the coordinates that are asked for.
-fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+pub(super) fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
     let source = format_for(file)?.open(file, options)?;
     match options.columns.is_empty() {
         true => Ok(source),
@@ -147,19 +149,23 @@ fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
     }
 }
 
-/// Reads one file.
-pub(super) fn read_file(file: &Path, options: &ReadOptions) -> Result<Ensemble> {
-    match options.columns.is_empty() {
-        true => format_for(file)?.read(file, options),
-        false => collect(file, &mut *open_file(file, options)?, options),
-    }
-}
-
 /// Reads the files of an ensemble.
-pub(super) fn read_all(files: &[PathBuf], options: &ReadOptions) -> Result<Ensemble> {
+pub(super) fn read_all(
+    files: &[PathBuf],
+    options: &ReadOptions,
+    control: &Control,
+) -> Result<Ensemble> {
+    let size = |file: &PathBuf| file.metadata().map_or(0, |found| found.len());
+    let total: u64 = files.iter().map(size).sum();
     let mut ensembles = Vec::with_capacity(files.len());
     for file in files {
-        ensembles.push(read_file(file, options)?);
+        // Every file has the part of memory that it is of all of them.
+        let memory = u128::from(options.memory.unwrap_or(MEMORY)) * u128::from(size(file));
+        let options = ReadOptions {
+            memory: Some((memory / u128::from(total.max(1))) as u64),
+            ..options.clone()
+        };
+        ensembles.push(read_file(file, &options, control)?);
     }
     let first = MemorySource::new(ensembles[0].clone());
     for (file, ensemble) in files.iter().zip(&ensembles).skip(1) {

@@ -1,28 +1,44 @@
 //! A number that tells data sets apart.
 
 use super::Ensemble;
+use crate::control::Control;
+use crate::error::Result;
 
 impl Ensemble {
     /// A hash of names, times and values: the same data give the same number, other data almost
     /// surely another. It marks what a result was computed from; it is no protection against forgery.
     pub fn fingerprint(&self) -> u64 {
+        // Without a request to stop nothing ends it early.
+        self.fingerprint_of_rows(&Control::new()).unwrap_or(0)
+    }
+
+    /// The same, or the error that ended it: a request to stop, or rows that could not be read.
+    pub(crate) fn fingerprint_of_rows(&self, control: &Control) -> Result<u64> {
+        /// Rows that are read together.
+        const TOGETHER: usize = 4096;
+        control.begin(self.samples() as u64);
         let mut hash = Hash(0x9e37_79b9_7f4a_7c15);
         for name in self.names() {
             name.bytes().for_each(|byte| hash.add(u64::from(byte)));
             hash.add(u64::MAX);
         }
-        let mut row = vec![0.0; self.dim()];
+        let mut block = Vec::new();
         for segment in self.segments() {
             let trajectory = &self.trajectories()[segment.trajectory];
             hash.add(segment.trajectory as u64);
             hash.add(segment.rows.start as u64);
-            for i in segment.rows.clone() {
-                trajectory.row(i, &mut row);
-                hash.add(trajectory.time(i).to_bits());
-                row.iter().for_each(|x| hash.add(x.to_bits()));
+            for start in segment.rows.clone().step_by(TOGETHER) {
+                let rows = start..segment.rows.end.min(start + TOGETHER);
+                block.resize(rows.len() * self.dim(), 0.0);
+                trajectory.copy_rows(rows.clone(), &mut block);
+                for (i, row) in rows.clone().zip(block.chunks_exact(self.dim())) {
+                    hash.add(trajectory.time(i).to_bits());
+                    row.iter().for_each(|x| hash.add(x.to_bits()));
+                }
+                control.advance(rows.len() as u64)?;
             }
         }
-        hash.0
+        self.intact(Ok(hash.0))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::csv::Csv;
 use super::ensemble::Ensemble;
-use super::files::{files_of, read_all, read_file};
+use super::files::{files_of, format_for, open_file, read_all};
 use super::hdf5::Hdf5;
 use super::layout::Layout;
 use super::netcdf::NetCdf;
@@ -14,8 +14,10 @@ use super::npy::Npy;
 use super::npz::Npz;
 use super::parquet::Parquet;
 use super::rows::{MemorySource, Sink, Source, collect, copy};
+use super::stored::refuse_large;
 use super::trajectory::Times;
 use super::zarr::Zarr;
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// What a file does not say about itself.
@@ -34,6 +36,11 @@ pub struct ReadOptions {
     pub columns: Vec<String>,
     /// The array that holds the values, where a file of arrays has several and none is `x`.
     pub array: Option<String>,
+    /// Bytes of values up to which a file is read into memory, 1 GiB where it is not said.
+    ///
+    /// A larger `.npy` file in C order stays on disk and is read piece by piece, with the same results;
+    /// files of other kinds are read into memory up to four times as much, and refused beyond.
+    pub memory: Option<u64>,
 }
 
 /// One kind of file that holds trajectories.
@@ -58,12 +65,17 @@ pub(super) trait Format: Sync {
         true
     }
 
-    /// Reads a file into memory.
+    /// The least memory that a file of this many bytes takes.
+    fn least_memory(&self, size: u64) -> u64 {
+        size
+    }
+
+    /// Reads a file into memory, or leaves its rows there.
     ///
     /// # Errors
     /// As for [`Format::open`], and when its content does not make an [`Ensemble`].
-    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
-        collect(path, &mut *self.open(path, options)?, options)
+    fn read(&self, path: &Path, options: &ReadOptions, control: &Control) -> Result<Ensemble> {
+        collect(path, &mut *self.open(path, options)?, options, control)
     }
 
     /// Writes an ensemble that is in memory.
@@ -91,11 +103,35 @@ fn formats() -> &'static [&'static dyn Format] {
 /// When the extension is not known, a file cannot be read, is of another kind or is damaged, files
 /// differ in their coordinates, or the content does not make an [`Ensemble`].
 pub fn read_ensemble(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Ensemble> {
+    read_ensemble_watched(path, options, &Control::new())
+}
+
+/// [`read_ensemble`] for large files: progress is told, and reading can be stopped.
+///
+/// # Errors
+/// As for [`read_ensemble`], and when `control` asks to stop.
+pub fn read_ensemble_watched(
+    path: impl AsRef<Path>,
+    options: &ReadOptions,
+    control: &Control,
+) -> Result<Ensemble> {
     let path = path.as_ref();
     let files = files_of(path)?;
     match &files[..] {
-        [file] => read_file(file, options),
-        _ => in_file(path, read_all(&files, options)),
+        [file] => read_file(file, options, control),
+        _ => in_file(path, read_all(&files, options, control)),
+    }
+}
+
+/// Reads one file, unless it is too large.
+pub(super) fn read_file(file: &Path, options: &ReadOptions, control: &Control) -> Result<Ensemble> {
+    let format = format_for(file)?;
+    if let Ok(found) = file.metadata() {
+        refuse_large(file, format.least_memory(found.len()), options.memory)?;
+    }
+    match options.columns.is_empty() {
+        true => format.read(file, options, control),
+        false => collect(file, &mut *open_file(file, options)?, options, control),
     }
 }
 
@@ -218,7 +254,10 @@ pub(super) fn kind_of(path: &Path, mut file: &File) -> Result<Kind> {
 
 /// Puts the name of the file in front of a complaint about its content.
 pub(super) fn in_file<T>(path: &Path, result: Result<T>) -> Result<T> {
-    result.map_err(|error| Error::file(path, error.to_string()))
+    result.map_err(|error| match error.is_interrupted() {
+        true => error,
+        false => Error::file(path, error.to_string()),
+    })
 }
 
 /// The sampling interval of a file without times of its own; `None` where it has them.

@@ -2,7 +2,7 @@
 
 use super::ensemble::{Ensemble, Units};
 use super::rows::Block;
-use super::trajectory::{Trajectory, Values};
+use super::trajectory::Trajectory;
 
 /// Shape, times, names and units of what will be written.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl Layout {
     /// The layout of an ensemble in memory.
     pub(super) fn of(ensemble: &Ensemble) -> Self {
         let trajectories = ensemble.trajectories();
-        let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
+        let single = |t: &Trajectory| t.values().is_single();
         let longest = trajectories
             .iter()
             .max_by_key(|t| t.len())

@@ -1,17 +1,19 @@
 //! Trajectories in memory and on disk.
 //!
-//! An [`Ensemble`] holds checked trajectories with shared storage; [`read_ensemble`] and
-//! [`write_ensemble`] move it to and from files, by the
-//! extension of the file; [`convert_ensemble`] does both without holding it in memory.
+//! An [`Ensemble`] holds checked trajectories with shared storage, in memory or in a large file;
+//! [`read_ensemble`] and [`write_ensemble`] move it to and from files, by the extension of the file;
+//! [`convert_ensemble`] does both without holding it in memory.
 
 mod atomic;
 mod blosc;
 mod boxes;
+mod change;
 mod codec;
 mod convert;
 mod csv;
 mod date;
 mod ensemble;
+mod facts;
 mod files;
 mod fingerprint;
 mod format;
@@ -35,6 +37,8 @@ mod scan;
 mod shared;
 mod split;
 mod standardise;
+mod storage;
+mod stored;
 mod stream;
 mod support;
 mod table;
@@ -45,10 +49,11 @@ pub(crate) use atomic::AtomicFile;
 pub use convert::{Converted, convert_ensemble};
 pub use ensemble::{BurnIn, Ensemble, Segment, Units};
 pub(crate) use fingerprint::checksum;
-pub use format::{ReadOptions, read_ensemble, write_ensemble};
+pub use format::{ReadOptions, read_ensemble, read_ensemble_watched, write_ensemble};
 pub use npz::write_arrays;
 pub use shared::SharedRows;
 pub use standardise::Standardiser;
+pub use stored::StoredRows;
 pub(crate) use stream::RowStream;
 pub use support::Support;
 pub use trajectory::{Times, Trajectory, Values};

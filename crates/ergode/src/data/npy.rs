@@ -14,8 +14,10 @@ use super::grid_write::{FileStore, GridSink, Region};
 use super::layout::Layout;
 use super::npy_dtype::{Dtype, Element};
 use super::npy_header::{Fault, NpyHeader, tuple, write_header};
-use super::rows::{MemorySource, Sink, Source};
+use super::rows::{MemorySource, Sink, Source, collect};
+use super::stored::{MEMORY, StoredRows, refuse_large};
 use super::trajectory::{Times, Trajectory, Values};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Bytes read or written at a time; a multiple of every element size.
@@ -26,7 +28,8 @@ const CHUNK: usize = 1 << 20;
 /// Read: rank 1 (time), rank 2 (time, dimension) or rank 3 (trajectory, time, dimension), of
 /// `float32`, `float64` or integers, in either byte order and either memory order. Rows of NaN at
 /// the end of a trajectory of a rank-3 array are padding and left out. Written: rank 2 for one
-/// trajectory, else rank 3 with shorter trajectories padded with NaN.
+/// trajectory, else rank 3 with shorter trajectories padded with NaN. Floating-point numbers in C order
+/// stay in their file where they are more than memory should hold ([`ReadOptions::memory`]).
 pub(super) struct Npy;
 
 impl Format for Npy {
@@ -62,6 +65,18 @@ impl Format for Npy {
         Ok(Box::new(MemorySource::new(ensemble)))
     }
 
+    fn read(&self, path: &Path, options: &ReadOptions, control: &Control) -> Result<Ensemble> {
+        match stored(path, options, control)? {
+            Some(ensemble) => Ok(ensemble),
+            None => collect(path, &mut *self.open(path, options)?, options, control),
+        }
+    }
+
+    fn least_memory(&self, _: u64) -> u64 {
+        // Rows may stay where they are.
+        0
+    }
+
     fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
         let mut file = AtomicFile::create(path)?;
         let dtype = Dtype::float(layout.single);
@@ -72,6 +87,39 @@ impl Format for Npy {
         let store = FileStore::new(file, Region { offset, dtype }, None);
         Ok(Box::new(GridSink::new(path, store, layout)?))
     }
+}
+
+/// The rows of an array that is larger than memory should hold, left in their file; none where the array
+/// is smaller, or not one of rows of floating-point numbers.
+fn stored(path: &Path, options: &ReadOptions, control: &Control) -> Result<Option<Ensemble>> {
+    let mut file = open(path, &[Kind::Npy])?;
+    let size = file.metadata().map_err(|e| Error::io(path, e))?.len();
+    if size <= options.memory.unwrap_or(MEMORY) {
+        return Ok(None);
+    }
+    let header = NpyHeader::read(&mut file).map_err(|fault| fault.at(path, ""))?;
+    let shape = match *header.shape {
+        [time] => [1, time, 1],
+        [time, dim] if !header.fortran => [1, time, dim],
+        [trajectories, time, dim] if !header.fortran => [trajectories, time, dim],
+        _ => [0; 3],
+    };
+    if shape.contains(&0) || !StoredRows::takes(header.dtype) {
+        refuse_large(path, size, options.memory)?;
+        return Ok(None);
+    }
+    header
+        .check_size(size.saturating_sub(header.offset))
+        .map_err(|fault| fault.at(path, ""))?;
+    let step = step_of(path, false, options.dt)?.expect("there are no times");
+    let [trajectories, time, dim] = shape;
+    let all = (trajectories * time, dim);
+    let rows = StoredRows::new(path, file, header.offset, header.dtype, all)?;
+    let trajectories = (0..trajectories).map(|k| {
+        let rows = rows.slice(k * time..(k + 1) * time, 1);
+        with_shared_times(rows.into(), Times::every(step), trajectories > 1)
+    });
+    in_file(path, Ensemble::watched(trajectories.collect(), control)).map(Some)
 }
 
 /// An array in a file, in C order.
@@ -294,7 +342,7 @@ fn trimmed(trajectory: Trajectory) -> Trajectory {
 
 /// Writes the values as an array of rank 3.
 pub(super) fn write_values(writer: &mut impl Write, ensemble: &Ensemble) -> io::Result<()> {
-    let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
+    let single = |t: &Trajectory| t.values().is_single();
     let dtype = Dtype::float(ensemble.trajectories().iter().all(single));
     let (dim, longest) = (ensemble.dim(), longest(ensemble));
     let shape = [ensemble.len(), longest, dim];

@@ -1,7 +1,7 @@
 //! NumPy archives of arrays.
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read};
+use std::io::{self, BufReader, BufWriter, Read};
 use std::path::Path;
 
 use ndarray::ArrayViewD;
@@ -19,6 +19,7 @@ use super::npy_header::{Fault, NpyHeader, tuple};
 use super::npz_write::{NpzStore, write_archive, write_named};
 use super::rows::{MemorySource, Sink, Source};
 use super::trajectory::{Times, Trajectory, Values};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// No deflated data unpack to more than this many times their size.
@@ -40,7 +41,11 @@ impl Format for Npz {
     }
 
     fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
-        Ok(Box::new(MemorySource::new(self.read(path, options)?)))
+        Ok(Box::new(MemorySource::new(self.read(
+            path,
+            options,
+            &Control::new(),
+        )?)))
     }
 
     fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
@@ -48,7 +53,7 @@ impl Format for Npz {
         Ok(Box::new(GridSink::new(path, store, layout)?))
     }
 
-    fn read(&self, path: &Path, options: &ReadOptions) -> Result<Ensemble> {
+    fn read(&self, path: &Path, options: &ReadOptions, _: &Control) -> Result<Ensemble> {
         let mut archive = Archive::open(path)?;
         let main = archive.main_array()?;
         let (array, _) = archive
@@ -80,7 +85,12 @@ impl Format for Npz {
     }
 
     fn write(&self, path: &Path, ensemble: &Ensemble) -> Result<()> {
-        write_atomically(path, |writer| write_archive(writer, ensemble))
+        write_atomically(path, |writer| {
+            write_archive(writer, ensemble)?;
+            ensemble
+                .intact(Ok(()))
+                .map_err(|error| io::Error::other(error).into())
+        })
     }
 }
 

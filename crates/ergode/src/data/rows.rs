@@ -6,7 +6,9 @@ use ndarray::ArcArray2;
 
 use super::ensemble::{Ensemble, Units, default_names};
 use super::format::{ReadOptions, check_dt, in_file};
+use super::stored::refuse_large;
 use super::trajectory::{Times, Trajectory, Values};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Numbers of a block, unless a single row has more.
@@ -99,11 +101,17 @@ pub(super) fn collect(
     path: &Path,
     source: &mut dyn Source,
     options: &ReadOptions,
+    control: &Control,
 ) -> Result<Ensemble> {
     let description = source.description().clone();
     let (dim, expected_rows) = (description.dim, description.expected_rows);
     let mut growing: Vec<Growing> = Vec::new();
+    let mut bytes = 0;
     while let Some(mut block) = source.next_block()? {
+        let size = if description.single { 4 } else { 8 };
+        bytes += (block.values.len() * size + block.times.len() * 8) as u64;
+        refuse_large(path, bytes, options.memory)?;
+        control.advance(0)?;
         if block.trajectory == growing.len() {
             let (mut new, numbers) = (Growing::default(), expected_rows * dim);
             if description.single {
@@ -137,7 +145,7 @@ pub(super) fn collect(
         };
         Trajectory::new(values, times)
     });
-    let mut ensemble = in_file(path, Ensemble::new(trajectories.collect()))?;
+    let mut ensemble = in_file(path, Ensemble::watched(trajectories.collect(), control))?;
     if let Some(names) = description.names {
         ensemble = in_file(path, ensemble.with_names(names))?;
     }
@@ -225,7 +233,7 @@ pub(super) struct MemorySource {
 
 impl MemorySource {
     pub(super) fn new(ensemble: Ensemble) -> Self {
-        let single = |t: &Trajectory| matches!(t.values(), Values::F32(_));
+        let single = |t: &Trajectory| t.values().is_single();
         let description = Description {
             dim: ensemble.dim(),
             names: Some(ensemble.names().to_vec()),
@@ -261,6 +269,7 @@ impl Source for MemorySource {
         let end = trajectory.len().min(start + (BLOCK / dim).max(1));
         let mut values = vec![0.0; (end - start) * dim];
         trajectory.copy_rows(start..end, &mut values);
+        trajectory.intact()?;
         self.next = (k, end);
         Ok(Some(Block {
             trajectory: k,

@@ -6,7 +6,8 @@ use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 
 use super::ensemble::Segment;
-use super::trajectory::{Times, Trajectory, each};
+use super::trajectory::{Times, Trajectory, Values};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Numbers that one parallel task looks at.
@@ -22,7 +23,7 @@ pub(super) struct Scan {
 }
 
 /// Checks shapes, times and values of `trajectories` and finds their segments.
-pub(super) fn scan(trajectories: &[Trajectory]) -> Result<Scan> {
+pub(super) fn scan(trajectories: &[Trajectory], control: &Control) -> Result<Scan> {
     check_shapes(trajectories)?;
     trajectories
         .par_iter()
@@ -31,7 +32,7 @@ pub(super) fn scan(trajectories: &[Trajectory]) -> Result<Scan> {
         .collect::<Vec<_>>()
         .into_iter()
         .collect::<Result<()>>()?;
-    scan_values(trajectories)
+    scan_values(trajectories, control)
 }
 
 fn check_shapes(trajectories: &[Trajectory]) -> Result<()> {
@@ -151,7 +152,7 @@ pub(super) struct Block {
 /// An infinite value: its row and coordinate.
 pub(super) struct Infinite(pub(super) usize, pub(super) usize);
 
-fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
+fn scan_values(trajectories: &[Trajectory], control: &Control) -> Result<Scan> {
     let rows_per_block = (BLOCK / trajectories[0].dim()).max(1);
     let blocks: Vec<(usize, Range<usize>)> = trajectories
         .iter()
@@ -163,10 +164,16 @@ fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
                 .map(move |a| (k, a..n.min(a + rows_per_block)))
         })
         .collect();
-    let found: Vec<_> = blocks
+    control.begin(trajectories.iter().map(|t| t.len() as u64).sum());
+    let found = blocks
         .par_iter()
-        .map(|(k, rows)| each!(trajectories[*k].values(), a => scan_block(a.view(), rows.clone())))
-        .collect();
+        .map_init(Vec::new, |read, (k, rows)| {
+            control.advance(rows.len() as u64)?;
+            Ok(scan_rows(trajectories[*k].values(), rows.clone(), read))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    // What a lost file gives are not gaps.
+    trajectories.iter().try_for_each(Trajectory::intact)?;
 
     let mut segments: Vec<Segment> = Vec::new();
     let mut partial_gaps = 0;
@@ -190,6 +197,31 @@ fn scan_values(trajectories: &[Trajectory]) -> Result<Scan> {
         segments,
         partial_gaps,
     })
+}
+
+/// The findings of some rows, which are read into `read` first where they are in a file.
+fn scan_rows(
+    values: &Values,
+    rows: Range<usize>,
+    read: &mut Vec<f64>,
+) -> std::result::Result<Block, Infinite> {
+    match values {
+        Values::F32(a) => scan_block(a.view(), rows),
+        Values::F64(a) => scan_block(a.view(), rows),
+        Values::Shared(a) => scan_block(a.view(), rows),
+        Values::Stored(a) => {
+            let (start, shape) = (rows.start, (rows.len(), a.dim()));
+            read.resize(shape.0 * shape.1, 0.0);
+            a.copy(rows, read);
+            let view = ArrayView2::from_shape(shape, read).expect("whole rows");
+            let mut block = scan_block(view, 0..shape.0)
+                .map_err(|Infinite(row, coordinate)| Infinite(start + row, coordinate))?;
+            for run in &mut block.runs {
+                *run = start + run.start..start + run.end;
+            }
+            Ok(block)
+        }
+    }
 }
 
 /// Finds runs without NaN among some rows, and stops at an infinite value.

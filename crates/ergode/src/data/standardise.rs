@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ensemble::Ensemble;
 use super::trajectory::{Trajectory, Values};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Numbers that one parallel task handles; fixed, so that results do not depend on the threads.
@@ -85,6 +86,11 @@ impl Standardiser {
     /// When a coordinate is constant, or so large or small that its variance cannot be
     /// represented.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
+        Self::watched(ensemble, &Control::new())
+    }
+
+    /// [`Standardiser::from_ensemble`] of a record that takes long to read.
+    pub(crate) fn watched(ensemble: &Ensemble, control: &Control) -> Result<Self> {
         let dim = ensemble.dim();
         let samples = ensemble.samples() as f64;
         let blocks = blocks(ensemble);
@@ -92,11 +98,12 @@ impl Standardiser {
         let mut mean = vec![0.0; dim];
         let mut range = vec![(f64::INFINITY, f64::NEG_INFINITY); dim];
         let start = (0.0, f64::INFINITY, f64::NEG_INFINITY);
-        for block in visit_blocks(ensemble, &blocks, start, |_, x, (sum, low, high)| {
+        let first = |_, x: f64, (sum, low, high): &mut (f64, f64, f64)| {
             *sum += x / samples;
             *low = x.min(*low);
             *high = x.max(*high);
-        }) {
+        };
+        for block in visit_blocks(ensemble, &blocks, start, control, first)? {
             for (j, (sum, low, high)) in block.into_iter().enumerate() {
                 mean[j] += sum;
                 range[j] = (low.min(range[j].0), high.max(range[j].1));
@@ -104,17 +111,19 @@ impl Standardiser {
         }
 
         let (mut deviation, mut square) = (vec![0.0; dim], vec![0.0; dim]);
-        for block in visit_blocks(ensemble, &blocks, (0.0, 0.0), |j, x, (sum, squares)| {
+        let second = |j: usize, x: f64, (sum, squares): &mut (f64, f64)| {
             let d = x - mean[j];
             *sum += d;
             *squares += d * d;
-        }) {
+        };
+        for block in visit_blocks(ensemble, &blocks, (0.0, 0.0), control, second)? {
             for (j, (sum, squares)) in block.into_iter().enumerate() {
                 deviation[j] += sum;
                 square[j] += squares;
             }
         }
 
+        ensemble.intact(Ok(()))?;
         let mut scale = vec![0.0; dim];
         for j in 0..dim {
             let name = &ensemble.names()[j];
@@ -184,7 +193,8 @@ impl Standardiser {
 }
 
 impl Ensemble {
-    /// The ensemble in standardised coordinates, in the same precision; gaps stay gaps.
+    /// The ensemble in standardised coordinates, in the same precision; gaps stay gaps. Rows that are in a
+    /// file stay there, and are standardised as they are read.
     ///
     /// # Panics
     /// If the standardiser is for another number of coordinates.
@@ -202,6 +212,7 @@ impl Ensemble {
                     Values::F32(a) => transformed(a.view(), standardiser, |v| v as f32).into(),
                     Values::F64(a) => transformed(a.view(), standardiser, |v| v).into(),
                     Values::Shared(a) => transformed(a.view(), standardiser, |v| v).into(),
+                    Values::Stored(a) => a.standardised(standardiser).into(),
                 };
                 Trajectory::new(values, trajectory.times().clone())
             })
@@ -232,6 +243,26 @@ fn transformed<A: Copy + Into<f64> + Default + Send + Sync>(
     Array2::from_shape_vec((rows, dim), out).expect("the shape is that of the input")
 }
 
+impl Ensemble {
+    /// The least and the greatest value of every coordinate over all samples.
+    pub(crate) fn bounds(&self, control: &Control) -> Result<(Vec<f64>, Vec<f64>)> {
+        let dim = self.dim();
+        let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
+        let start = (f64::INFINITY, f64::NEG_INFINITY);
+        let widen = |_, x: f64, (low, high): &mut (f64, f64)| {
+            *low = low.min(x);
+            *high = high.max(x);
+        };
+        for block in visit_blocks(self, &blocks(self), start, control, widen)? {
+            for (i, (least, most)) in block.into_iter().enumerate() {
+                low[i] = low[i].min(least);
+                high[i] = high[i].max(most);
+            }
+        }
+        self.intact(Ok((low, high)))
+    }
+}
+
 /// The segments cut into blocks of bounded size: trajectory and rows.
 pub(super) fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
     let rows_per_block = (BLOCK / ensemble.dim()).max(1);
@@ -250,13 +281,15 @@ pub(super) fn blocks(ensemble: &Ensemble) -> Vec<(usize, Range<usize>)> {
 }
 
 /// Visits the rows of every block with one accumulator per coordinate; returns them in order.
-pub(super) fn visit_blocks<T: Copy + Send + Sync>(
+fn visit_blocks<T: Copy + Send + Sync>(
     ensemble: &Ensemble,
     blocks: &[(usize, Range<usize>)],
     start: T,
+    control: &Control,
     visit: impl Fn(usize, f64, &mut T) + Sync,
-) -> Vec<Vec<T>> {
+) -> Result<Vec<Vec<T>>> {
     let dim = ensemble.dim();
+    control.begin(ensemble.samples() as u64);
     blocks
         .par_iter()
         .map_init(Vec::new, |rows: &mut Vec<f64>, (k, range)| {
@@ -268,7 +301,8 @@ pub(super) fn visit_blocks<T: Copy + Send + Sync>(
                     visit(j, row[j], &mut state[j]);
                 }
             }
-            state
+            control.advance(range.len() as u64)?;
+            Ok(state)
         })
         .collect()
 }

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ensemble::Ensemble;
-use super::standardise::{Standardiser, blocks, visit_blocks};
+use super::standardise::{Standardiser, blocks};
+use crate::control::Control;
 use crate::error::{Error, Result};
 
 /// Cells per axis at most, in one, two and three dimensions.
@@ -69,19 +70,31 @@ impl Support {
     ///
     /// # Panics
     /// If the standardiser is for another number of coordinates.
-    pub fn from_ensemble(ensemble: &Ensemble, standardiser: &Standardiser) -> Self {
+    ///
+    /// # Errors
+    /// When the samples are in a file that cannot be read any more.
+    pub fn from_ensemble(ensemble: &Ensemble, standardiser: &Standardiser) -> Result<Self> {
+        Self::watched(ensemble, standardiser, &Control::new())
+    }
+
+    /// [`Support::from_ensemble`] of a record that takes long to read.
+    pub(crate) fn watched(
+        ensemble: &Ensemble,
+        standardiser: &Standardiser,
+        control: &Control,
+    ) -> Result<Self> {
         let dim = ensemble.dim();
         if dim <= MOST_CELLS.len() {
-            return Self::shared(ensemble, standardiser, dim);
+            return Self::shared(ensemble, standardiser, dim, control);
         }
-        let (low, high) = sampled_box(ensemble, standardiser);
+        let (low, high) = sampled_box(ensemble, standardiser, control)?;
         let grids = low.into_iter().zip(high);
-        Self {
+        Ok(Self {
             dim,
             grids: grids
                 .map(|(low, high)| Grid::new(vec![low], vec![high], 1))
                 .collect(),
-        }
+        })
     }
 
     /// The support of one site of a lattice, from the samples of all sites.
@@ -100,13 +113,18 @@ impl Support {
                  components that divide the coordinates"
             )));
         }
-        Ok(Self::shared(ensemble, standardiser, components))
+        Self::shared(ensemble, standardiser, components, &Control::new())
     }
 
     /// One grid for every group of `components` coordinates.
-    fn shared(ensemble: &Ensemble, standardiser: &Standardiser, components: usize) -> Self {
+    fn shared(
+        ensemble: &Ensemble,
+        standardiser: &Standardiser,
+        components: usize,
+        control: &Control,
+    ) -> Result<Self> {
         let dim = ensemble.dim();
-        let (low, high) = sampled_box(ensemble, standardiser);
+        let (low, high) = sampled_box(ensemble, standardiser, control)?;
         let over_sites = |values: &[f64], pick: fn(f64, f64) -> f64| -> Vec<f64> {
             let of = |c: usize| values[c..].iter().step_by(components).copied();
             (0..components)
@@ -121,6 +139,7 @@ impl Support {
             (per_axis as usize).clamp(1, MOST_CELLS[components - 1]),
         );
         let count = grid.nearest.len();
+        control.begin(ensemble.samples() as u64);
         let occupied = blocks(ensemble)
             .par_iter()
             .map_init(Vec::new, |rows: &mut Vec<f64>, (k, range)| {
@@ -131,14 +150,15 @@ impl Support {
                 for point in rows.chunks_exact(components) {
                     occupied[grid.cell(point)] = true;
                 }
-                occupied
+                control.advance(range.len() as u64)?;
+                Ok(occupied)
             })
-            .reduce(|| vec![false; count], either);
-        grid.keep(&occupied);
-        Self {
+            .try_reduce(|| vec![false; count], |a, b| Ok(either(a, b)));
+        grid.keep(&ensemble.intact(occupied)?);
+        Ok(Self {
             dim,
             grids: vec![grid],
-        }
+        })
     }
 
     /// Number of coordinates.
@@ -333,25 +353,13 @@ fn either(mut a: Vec<bool>, b: Vec<bool>) -> Vec<bool> {
 }
 
 /// The smallest box of standardised coordinates that holds every sample.
-fn sampled_box(ensemble: &Ensemble, standardiser: &Standardiser) -> (Vec<f64>, Vec<f64>) {
-    let dim = ensemble.dim();
-    let (mut low, mut high) = (vec![f64::INFINITY; dim], vec![f64::NEG_INFINITY; dim]);
-    let start = (f64::INFINITY, f64::NEG_INFINITY);
-    for block in visit_blocks(
-        ensemble,
-        &blocks(ensemble),
-        start,
-        |_, x, (low, high): &mut (f64, f64)| {
-            *low = low.min(x);
-            *high = high.max(x);
-        },
-    ) {
-        for (i, (least, most)) in block.into_iter().enumerate() {
-            low[i] = low[i].min(least);
-            high[i] = high[i].max(most);
-        }
-    }
+fn sampled_box(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    control: &Control,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let (mut low, mut high) = ensemble.bounds(control)?;
     standardiser.forward(&mut low);
     standardiser.forward(&mut high);
-    (low, high)
+    Ok((low, high))
 }

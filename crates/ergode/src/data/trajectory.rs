@@ -6,6 +6,8 @@ use std::sync::Arc;
 use ndarray::{ArcArray2, Array2, Axis, s};
 
 use super::shared::SharedRows;
+use super::stored::StoredRows;
+use crate::error::Result;
 
 /// The coordinates of one trajectory, an array of shape (time, dimension).
 ///
@@ -19,32 +21,38 @@ pub enum Values {
     F64(ArcArray2<f64>),
     /// Double precision, in the memory of another owner.
     Shared(SharedRows),
+    /// Either precision, in a file that is larger than memory should hold.
+    Stored(StoredRows),
 }
-
-/// Applies the same expression to the array or view of any storage.
-macro_rules! each {
-    ($values:expr, $array:ident => $body:expr) => {
-        match $values {
-            $crate::data::trajectory::Values::F32($array) => $body,
-            $crate::data::trajectory::Values::F64($array) => $body,
-            $crate::data::trajectory::Values::Shared(rows) => {
-                let $array = rows.view();
-                $body
-            }
-        }
-    };
-}
-pub(crate) use each;
 
 impl Values {
     /// Number of rows, the samples in time.
     pub fn rows(&self) -> usize {
-        each!(self, a => a.nrows())
+        match self {
+            Self::F32(a) => a.nrows(),
+            Self::F64(a) => a.nrows(),
+            Self::Shared(a) => a.view().nrows(),
+            Self::Stored(a) => a.rows(),
+        }
     }
 
     /// Number of columns, the coordinates.
     pub fn dim(&self) -> usize {
-        each!(self, a => a.ncols())
+        match self {
+            Self::F32(a) => a.ncols(),
+            Self::F64(a) => a.ncols(),
+            Self::Shared(a) => a.view().ncols(),
+            Self::Stored(a) => a.dim(),
+        }
+    }
+
+    /// True for values of single precision.
+    pub(crate) fn is_single(&self) -> bool {
+        match self {
+            Self::F32(_) => true,
+            Self::F64(_) | Self::Shared(_) => false,
+            Self::Stored(a) => a.is_single(),
+        }
     }
 
     /// Every `step`-th row of `rows`, sharing the storage.
@@ -54,6 +62,7 @@ impl Values {
             Self::F32(a) => Self::F32(a.clone().slice_move(cut)),
             Self::F64(a) => Self::F64(a.clone().slice_move(cut)),
             Self::Shared(a) => Self::Shared(a.slice(rows, step)),
+            Self::Stored(a) => Self::Stored(a.slice(rows, step)),
         }
     }
 
@@ -69,7 +78,7 @@ impl Values {
         match self {
             Self::F32(a) => Self::F32(fix(a)),
             Self::F64(a) => Self::F64(fix(a)),
-            Self::Shared(_) => self,
+            Self::Shared(_) | Self::Stored(_) => self,
         }
     }
 }
@@ -89,6 +98,12 @@ impl From<ArcArray2<f64>> for Values {
 impl From<SharedRows> for Values {
     fn from(rows: SharedRows) -> Self {
         Self::Shared(rows)
+    }
+}
+
+impl From<StoredRows> for Values {
+    fn from(rows: StoredRows) -> Self {
+        Self::Stored(rows)
     }
 }
 
@@ -226,6 +241,7 @@ impl Trajectory {
             Values::F32(a) => widen(contiguous(&a.row(i)), out),
             Values::F64(a) => out.copy_from_slice(contiguous(&a.row(i))),
             Values::Shared(a) => out.copy_from_slice(a.row(i)),
+            Values::Stored(a) => a.row(i, |row| out.copy_from_slice(row)),
         }
     }
 
@@ -256,6 +272,7 @@ impl Trajectory {
                     return out.copy_from_slice(block);
                 }
             }
+            Values::Stored(a) => return a.copy(rows, out),
         }
         for (i, place) in rows.zip(out.chunks_exact_mut(self.dim())) {
             self.row(i, place);
@@ -274,7 +291,29 @@ impl Trajectory {
 
     /// True when any coordinate of row `i` is NaN.
     pub fn is_gap(&self, i: usize) -> bool {
-        each!(&self.values, a => a.row(i).iter().any(|v| v.is_nan()))
+        let any_nan = |row: &[f64]| row.iter().any(|v| v.is_nan());
+        match &self.values {
+            Values::F32(a) => a.row(i).iter().any(|v| v.is_nan()),
+            Values::F64(a) => any_nan(contiguous(&a.row(i))),
+            Values::Shared(a) => any_nan(a.row(i)),
+            Values::Stored(a) => a.row(i, any_nan),
+        }
+    }
+
+    /// Refuses to copy so many rows of a file into memory where they are too many.
+    pub(crate) fn refuse_copy(&self, rows: usize) -> Result<()> {
+        match &self.values {
+            Values::Stored(a) => a.refuse_copy(rows),
+            _ => Ok(()),
+        }
+    }
+
+    /// What went wrong with a file that the rows are in.
+    pub(super) fn intact(&self) -> Result<()> {
+        match &self.values {
+            Values::Stored(a) => a.intact(),
+            _ => Ok(()),
+        }
     }
 
     /// Some of the coordinates, sharing the storage of the values.
@@ -284,6 +323,7 @@ impl Trajectory {
             Values::F32(a) => Values::F32(a.clone().slice_move(cut)),
             Values::F64(a) => Values::F64(a.clone().slice_move(cut)),
             Values::Shared(a) => Values::Shared(a.columns(columns)),
+            Values::Stored(a) => Values::Stored(a.columns(&columns.collect::<Vec<_>>(), false)),
         };
         Self {
             values,
@@ -297,6 +337,14 @@ impl Trajectory {
             Values::F32(a) => Values::from(a.select(Axis(0), rows)),
             Values::F64(a) => Values::from(a.select(Axis(0), rows)),
             Values::Shared(a) => Values::from(a.view().select(Axis(0), rows)),
+            Values::Stored(a) => {
+                let mut chosen = Array2::zeros((rows.len(), a.dim()));
+                for (row, mut place) in rows.iter().zip(chosen.rows_mut()) {
+                    let place = place.as_slice_mut().expect("row-major");
+                    a.row(*row, |row| place.copy_from_slice(row));
+                }
+                Values::from(chosen)
+            }
         };
         Self {
             values,

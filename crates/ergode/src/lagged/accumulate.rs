@@ -7,7 +7,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
 use rayon::prelude::*;
 
-use super::blocks::{BlockId, Blocking};
+use super::blocks::{BlockId, Blocking, in_tiles};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -93,22 +93,28 @@ pub(crate) fn accumulate_blocks<T: Send>(
     }
     let blocks = config.blocking.plan(ensemble, config.first_trajectory);
     control.begin(ensemble.samples() as u64);
-    blocks
+    let blocks = blocks
         .par_iter()
         .map(|block| {
             let trajectory =
                 &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
             let mut worker = Worker::new(trajectory, future, initial, grid);
             for (segment, rows) in &block.starts {
-                worker.stretch(
-                    segment,
-                    &block.initial_rows(segment, rows, config.subsample),
-                );
-                control.advance(rows.len() as u64)?;
+                let mut done = rows.start;
+                let starts = block.initial_rows(segment, rows, config.subsample);
+                in_tiles(starts, TILE, |tile| {
+                    worker.tile(segment, tile);
+                    let end = tile[tile.len() - 1] + 1;
+                    let passed = (end - done) as u64;
+                    done = end;
+                    control.advance(passed)
+                })?;
+                control.advance((rows.end - done) as u64)?;
             }
             Ok((block.id, reduce(worker.finish())))
         })
-        .collect()
+        .collect();
+    ensemble.intact(blocks)
 }
 
 /// Refuse sums without pairs at one of the lags.
@@ -176,12 +182,6 @@ impl<'a> Worker<'a> {
             left: vec![0.0; lags * (m + 1) * TILE],
             right: vec![0.0; n * TILE],
             ends: Ends::default(),
-        }
-    }
-
-    fn stretch(&mut self, segment: &Range<usize>, starts: &[usize]) {
-        for tile in starts.chunks(TILE) {
-            self.tile(segment, tile);
         }
     }
 

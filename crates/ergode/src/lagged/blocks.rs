@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::grid::Subsample;
 use crate::data::Ensemble;
+use crate::error::Result;
 use crate::simulate::{Purpose, Stream};
 
 /// How samples are grouped into blocks that count as independent.
@@ -86,26 +87,48 @@ impl Blocking {
 }
 
 impl Block {
-    /// The initial rows of one stretch after sub-sampling.
+    /// The initial rows of one stretch after sub-sampling, in order.
     pub(crate) fn initial_rows(
         &self,
         segment: &Range<usize>,
         rows: &Range<usize>,
         subsample: Subsample,
-    ) -> Vec<usize> {
+    ) -> impl Iterator<Item = usize> + use<> {
+        let (mut first, mut step, mut chance) = (rows.start, 1, None);
         match subsample {
-            Subsample::All => rows.clone().collect(),
+            Subsample::All => {}
             Subsample::Stride(stride) => {
                 let offset = (rows.start - segment.start).next_multiple_of(stride);
-                (segment.start + offset..rows.end).step_by(stride).collect()
+                (first, step) = (segment.start + offset, stride);
             }
             Subsample::Random { fraction, seed } => {
                 let key = (self.id.trajectory as u64) << 40 | rows.start as u64;
-                let mut stream = Stream::new(seed, Purpose::Analysis, key);
-                rows.clone()
-                    .filter(|_| stream.uniform() < fraction)
-                    .collect()
+                chance = Some((Stream::new(seed, Purpose::Analysis, key), fraction));
             }
         }
+        (first..rows.end)
+            .step_by(step)
+            .filter(move |_| match &mut chance {
+                None => true,
+                Some((stream, fraction)) => stream.uniform() < *fraction,
+            })
+    }
+}
+
+/// Calls `visit` with `size` items at a time, the last time with fewer: blocks of a long record have more
+/// items than memory should hold.
+pub(crate) fn in_tiles<T>(
+    mut items: impl Iterator<Item = T>,
+    size: usize,
+    mut visit: impl FnMut(&[T]) -> Result<()>,
+) -> Result<()> {
+    let mut tile = Vec::with_capacity(size);
+    loop {
+        tile.clear();
+        tile.extend(items.by_ref().take(size));
+        if tile.is_empty() {
+            return Ok(());
+        }
+        visit(&tile)?;
     }
 }

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use super::accumulate::LaggedConfig;
-use super::blocks::{Block, BlockId};
+use super::blocks::{Block, BlockId, in_tiles};
 use super::grid::LagGrid;
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
@@ -38,7 +38,7 @@ pub(crate) fn accumulate_pairs<T: Send>(
     grid.check(ensemble)?;
     let blocks = config.blocking.plan(ensemble, config.first_trajectory);
     control.begin(ensemble.samples() as u64);
-    blocks
+    let blocks = blocks
         .par_iter()
         .map(|block| {
             let trajectory =
@@ -47,35 +47,35 @@ pub(crate) fn accumulate_pairs<T: Send>(
             for (lag, _) in grid.lags().iter().enumerate() {
                 tile.lag = lag;
                 let pairs = pairs(block, trajectory, grid, lag, config);
-                for pairs in pairs.chunks(TILE) {
+                in_tiles(pairs, TILE, |pairs| {
                     tile.fill(trajectory, pairs);
                     add(&mut sums, &tile);
-                    control.advance(0)?;
-                }
+                    control.advance(0)
+                })?;
             }
             let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);
             control.advance(rows.sum())?;
             Ok((block.id, sums))
         })
-        .collect()
+        .collect();
+    ensemble.intact(blocks)
 }
 
 /// (initial, future) rows of a block at one lag.
-fn pairs(
-    block: &Block,
-    trajectory: &Trajectory,
-    grid: &LagGrid,
+fn pairs<'a>(
+    block: &'a Block,
+    trajectory: &'a Trajectory,
+    grid: &'a LagGrid,
     lag: usize,
-    config: &LaggedConfig,
-) -> Vec<(usize, usize)> {
-    let mut pairs = Vec::new();
-    for (segment, rows) in &block.starts {
-        for row in block.initial_rows(segment, rows, config.subsample) {
+    config: &'a LaggedConfig,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    block.starts.iter().flat_map(move |(segment, rows)| {
+        let rows = block.initial_rows(segment, rows, config.subsample);
+        rows.flat_map(move |row| {
             let partners = grid.partners(trajectory, segment, row, lag);
-            pairs.extend(partners.map(|partner| (row, partner)));
-        }
-    }
-    pairs
+            partners.map(move |partner| (row, partner))
+        })
+    })
 }
 
 impl PairTile {

@@ -86,6 +86,10 @@ pub struct RecipeFit {
 const MOST_FUNCTIONS: usize = 130;
 /// Lags of the weak form, the last at the horizon or at the end of this many.
 const WEAK_LAGS: usize = 20;
+/// Initial samples from which the semigroup uses every so many only, but not fewer than ten in a horizon: a
+/// hundred million pairs fix the coefficients to a part in ten thousand.
+const MOST_PAIRS: usize = 1 << 27;
+const RESOLVED: f64 = 0.1;
 
 /// The spaces for a number of coordinates.
 #[derive(Clone, Debug)]
@@ -154,13 +158,14 @@ pub fn fit_mobility_recipe(
         spaces.top.0.min(config.ladder.diffusion_degree),
         spaces.top.1.min(config.ladder.current_degree),
     ));
+    let scales = (interval, horizon, ensemble.samples());
     let make = |recipe: Recipe| -> Result<Plan> {
-        let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+        let mut plan = Plan::new(recipe, scales, &spaces, top, config);
         plan.adapt(ensemble)?;
         Ok(plan)
     };
     let plan = make(recipe)?;
-    let standardiser = Standardiser::from_ensemble(ensemble)?;
+    let standardiser = Standardiser::watched(ensemble, control)?;
     let clock = Instant::now();
     let collect =
         |plan: &Plan| accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control);
@@ -348,8 +353,7 @@ struct Plan {
 impl Plan {
     fn new(
         recipe: Recipe,
-        interval: f64,
-        horizon: f64,
+        (interval, horizon, samples): (f64, f64, usize),
         spaces: &Spaces,
         top: (usize, usize),
         config: &RecipeConfig,
@@ -379,6 +383,12 @@ impl Plan {
                 statistics.initial_degree = spaces.semigroup.test_degree;
                 statistics.moment_degree = spaces.semigroup.moment_degree(degree);
                 statistics.lags = doubling_lags(interval, horizon);
+                let stride = samples.div_ceil(MOST_PAIRS);
+                let resolved = (RESOLVED * horizon / interval) as usize;
+                let stride = stride.min(resolved);
+                if stride > 1 && statistics.statistics.subsample == Subsample::All {
+                    statistics.statistics.subsample = Subsample::Stride(stride);
+                }
             }
         }
         if !matches!(

@@ -104,7 +104,8 @@ pub fn fit_langevin(
     tell: &(dyn Fn(&str) + Sync),
     control: &Control,
 ) -> Result<Fitted> {
-    let fingerprint = format!("{:016x}", ensemble.fingerprint());
+    tell("reading");
+    let fingerprint = format!("{:016x}", ensemble.fingerprint_of_rows(control)?);
     let base = json!({
         "ergode": env!("CARGO_PKG_VERSION"), "data": fingerprint, "seed": config.seed,
         "held_out": config.held_out, "bridge_gaps": config.bridge_gaps,
@@ -156,7 +157,9 @@ pub fn fit_langevin(
         fingerprint: &fingerprint,
         observation,
     };
-    let (stage, _) = folder.stage("model", key.clone(), || task.learn(folder, tell, control))?;
+    let (stage, _) = folder.stage("model", key.clone(), || {
+        ensemble.intact(task.learn(folder, tell, control))
+    })?;
     seconds.extend(stage.seconds.clone());
     let model = LangevinModel::load(folder.path())?;
     let constant = LangevinModel::load(&folder.path().join("constant"))?;
@@ -165,7 +168,9 @@ pub fn fit_langevin(
     let key = json!({"model": key, "simulate": config.simulate, "validate": config.validate});
     let ((validation, runs), spent) = folder.stage("validation", key, || {
         let whole = Some(ensemble);
-        validate_model(&model, &constant, &held_out, whole, config, control)
+        ensemble.intact(validate_model(
+            &model, &constant, &held_out, whole, config, control,
+        ))
     })?;
     seconds.insert("simulate".to_owned(), runs.seconds);
     seconds.insert("validate".to_owned(), spent - runs.seconds);
@@ -189,7 +194,7 @@ pub fn fit_langevin(
         sections: &stage.sections,
         entropy: stage.entropy_production.as_ref(),
         runs: &runs,
-        held_out: &held_states,
+        held_out: &*held_states.excerpt(rollout::most_samples(held_states.dim()))?,
         exact,
         config,
     });

@@ -51,8 +51,18 @@ const SHORTER: f64 = 0.1;
 /// Fraction of samples outside the support from which there is a warning, and a failure.
 const OUTSIDE: (f64, f64) = (0.01, 0.1);
 
-/// Simulate a model and its constant closure for as long as `record`, and compare both with data held
-/// out from the fit.
+/// Numbers of a rollout, half a GiB. A longer record is not simulated in full, and then no more of it is
+/// compared than there is of a rollout: the errors of the data, from which noise floors are drawn, are then
+/// as large as those of the rollouts.
+const MOST_NUMBERS: usize = 1 << 26;
+
+/// Samples of a rollout, and of the data beside it, at most.
+pub(super) fn most_samples(dim: usize) -> usize {
+    (MOST_NUMBERS / dim).max(1)
+}
+
+/// Simulate a model and its constant closure for as long as `record`, but no more than 2²⁶ numbers, and
+/// compare both with data held out from the fit; of these stretches, spread evenly, where they are more.
 pub fn validate_model(
     model: &LangevinModel,
     constant: &LangevinModel,
@@ -63,7 +73,9 @@ pub fn validate_model(
 ) -> Result<(Validation, Runs)> {
     let clock = Instant::now();
     let observation = model.observation();
+    let most = most_samples(model.dim());
     let held_out = &*config.record(held_out)?;
+    let held_out = &*held_out.excerpt(most)?;
     let record = record.unwrap_or(held_out);
     let held_out = &*observation.stationary(held_out)?;
     let record = &*observation.stationary(record)?;
@@ -96,7 +108,15 @@ pub fn validate_model(
         });
     }
     let seconds = clock.elapsed().as_secs_f64();
-    let validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
+    let mut validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
+    if record.samples() > most {
+        validation.notes.push(format!(
+            "the record of {} samples is longer than what is simulated, {most} samples at most; rollouts \
+             are compared with {} samples of the held-out data, in stretches at even distances",
+            record.samples(),
+            held_out.samples()
+        ));
+    }
     let climatology = climatology(observation, held_out, &rollouts[0].ensemble)?;
     findings.extend(climatology.iter().flat_map(Climatology::findings));
     // A delayed coordinate is not what the model evolves, nor is it what one kicks; the spectrum is told from
@@ -281,10 +301,14 @@ fn protocol(
 ) -> Result<SimulateConfig> {
     /// A trajectory lasts at least this many decorrelation times.
     const SHORTEST: f64 = 30.0;
-    let total = record.samples() as f64 * mean_interval(record) * config.simulate.length;
-    let times = decorrelation_times(record, control)?;
+    let most = most_samples(record.dim());
+    let wanted = record.samples() as f64 * config.simulate.length;
+    let capped = wanted > most as f64;
+    let total = wanted.min(most as f64) * mean_interval(record);
+    let times = decorrelation_times(&*record.excerpt(most)?, control)?;
     let longest = times.into_iter().flatten().fold(interval, f64::max);
-    let trajectories = config.simulate.trajectories.max(record.len()).max(1);
+    let alike = if capped { 1 } else { record.len() };
+    let trajectories = config.simulate.trajectories.max(alike).max(1);
     let span = |trajectory: &Trajectory| trajectory.time(trajectory.len() - 1) - trajectory.time(0);
     let longest_record = record.trajectories().iter().map(span).fold(0.0, f64::max);
     let time = (total / trajectories as f64).max((SHORTEST * longest).min(longest_record));

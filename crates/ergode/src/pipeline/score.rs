@@ -151,14 +151,15 @@ pub(super) fn judge(
     config: &FitConfig,
     control: &Control,
 ) -> Result<ScoreFound> {
+    /// Samples that a score is judged on; of more, every so many.
+    const JUDGED: usize = 20_000_000;
     let library = certificate_library(held_out.names())?;
-    let certificate = certify_score(
-        score.as_score(),
-        held_out,
-        &library,
-        &config.score.certificate,
-        control,
-    )?;
+    let mut judging = config.score.certificate.clone();
+    let stride = held_out.samples().div_ceil(JUDGED);
+    if stride > 1 && judging.statistics.subsample == Subsample::All {
+        judging.statistics.subsample = Subsample::Stride(stride);
+    }
+    let certificate = certify_score(score.as_score(), held_out, &library, &judging, control)?;
     Ok(ScoreFound {
         score,
         certificate,

@@ -20,16 +20,15 @@ pub(crate) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
     let count = count.min(MOST_NUMBERS / (dim * dim)).max(1);
     let every = ensemble.samples().div_ceil(count);
     let mut rows = Vec::new();
-    let (mut seen, mut row) = (0, vec![0.0; dim]);
+    let (mut seen, mut row) = (0usize, vec![0.0; dim]);
     for segment in ensemble.segments() {
         let trajectory = &ensemble.trajectories()[segment.trajectory];
-        for i in segment.rows.clone() {
-            if seen % every == 0 {
-                trajectory.row(i, &mut row);
-                rows.extend_from_slice(&row);
-            }
-            seen += 1;
+        let first = segment.rows.start + seen.next_multiple_of(every) - seen;
+        for i in (first..segment.rows.end).step_by(every) {
+            trajectory.row(i, &mut row);
+            rows.extend_from_slice(&row);
         }
+        seen += segment.rows.len();
     }
     let n = rows.len() / dim;
     (0..dim * n).map(|at| rows[at % n * dim + at / n]).collect()

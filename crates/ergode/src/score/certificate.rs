@@ -152,7 +152,7 @@ pub fn certify_score(
             library.dim()
         )));
     }
-    let standardiser = Standardiser::from_ensemble(heldout)?;
+    let standardiser = Standardiser::watched(heldout, control)?;
     let basis = Basis::new(heldout.names(), library, &standardiser);
     let moments = Moments::new(score, &basis, known_divergence(score, heldout));
     let grid = match heldout.sampling_interval() {

@@ -287,7 +287,7 @@ pub fn fit_potential_score(
     };
     let names = ensemble.names();
     let library = Monomials::new(names, 1..=top)?;
-    let confinement = Confinement::from_ensemble(ensemble)?;
+    let confinement = Confinement::watched(ensemble, control)?;
     let sums = accumulate(
         ensemble,
         &Gradients::new(library),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Error, Result};
 
@@ -43,8 +44,13 @@ impl Confinement {
     /// # Errors
     /// When a coordinate cannot be standardised.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
-        let standardiser = Standardiser::from_ensemble(ensemble)?;
-        let support = Support::from_ensemble(ensemble, &standardiser);
+        Self::watched(ensemble, &Control::new())
+    }
+
+    /// [`Confinement::from_ensemble`] of a record that takes long to read.
+    pub(super) fn watched(ensemble: &Ensemble, control: &Control) -> Result<Self> {
+        let standardiser = Standardiser::watched(ensemble, control)?;
+        let support = Support::watched(ensemble, &standardiser, control)?;
         Self::new(standardiser, support)
     }
 

@@ -1,13 +1,12 @@
 //! Scores of positive coordinates, in their logarithms.
 
-use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::closed_form::{ClosedFormConfig, ClosedFormScore, fit_potential_score};
 use super::confinement::Confinement;
 use super::{Score, tile_width};
 use crate::control::Control;
-use crate::data::{Ensemble, Trajectory};
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 
 /// The score of coordinates that are positive and come close to zero, where ln p has no polynomial.
@@ -119,21 +118,7 @@ pub fn fit_logarithmic_score(
             logged.len()
         )));
     }
-    let mut least = vec![f64::INFINITY; dim];
-    let mut trajectories = Vec::with_capacity(ensemble.len());
-    for trajectory in ensemble.trajectories() {
-        let mut values = vec![0.0; trajectory.len() * dim];
-        trajectory.copy_rows(0..trajectory.len(), &mut values);
-        for row in values.chunks_exact_mut(dim) {
-            for (i, value) in row.iter_mut().enumerate().filter(|(i, _)| logged[*i]) {
-                least[i] = least[i].min(*value);
-                *value = value.ln();
-            }
-        }
-        let values = Array2::from_shape_vec((trajectory.len(), dim), values);
-        let values = values.expect("as many values as rows and coordinates");
-        trajectories.push(Trajectory::new(values, trajectory.times().clone()));
-    }
+    let (least, _) = ensemble.bounds(control)?;
     if let Some(i) = (0..dim).find(|i| logged[*i] && least[*i] <= 0.0) {
         return Err(Error::input(format!(
             "coordinate '{}' has samples that are not positive, down to {}; it has no logarithm",
@@ -141,11 +126,12 @@ pub fn fit_logarithmic_score(
             least[i]
         )));
     }
-    let transformed = ensemble.rebuilt(trajectories)?;
+    let marks = logged.to_vec();
+    let transformed = ensemble.mapped(move |_, i, x| if marks[i] { x.ln() } else { x })?;
     let floor = |i: usize| logged[i].then(|| FLOOR * least[i]);
     Ok(LogarithmicScore {
         inner: fit_potential_score(&transformed, config, control)?,
         floors: (0..dim).map(floor).collect(),
-        confinement: Confinement::from_ensemble(ensemble)?,
+        confinement: Confinement::watched(ensemble, control)?,
     })
 }

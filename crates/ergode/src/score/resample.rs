@@ -87,7 +87,7 @@ pub(super) fn resample(
     require_positive("the time of the Langevin runs", config.time)?;
     require_positive("the step of the Langevin runs", config.step)?;
     let dim = ensemble.dim();
-    let support = Support::from_ensemble(ensemble, standardiser);
+    let support = Support::watched(ensemble, standardiser, control)?;
     // Whole groups of lanes, so that no step is counted twice.
     let starts = config.starts.next_multiple_of(GROUP);
     let mut stream = Stream::new(config.seed, Purpose::Analysis, 0);

@@ -10,7 +10,7 @@ use super::fields::VectorFields;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result, require_positive};
-use crate::lagged::{BlockId, LaggedConfig};
+use crate::lagged::{BlockId, LaggedConfig, in_tiles};
 use crate::simulate::{Purpose, Stream};
 
 /// What a score in a linear span minimises.
@@ -155,19 +155,24 @@ pub fn accumulate_score(
                 &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
             let mut worker = Worker::new(fields, standardiser, objective, block.id);
             for (segment, rows) in &block.starts {
+                let mut done = rows.start;
                 let picked = block.initial_rows(segment, rows, config.subsample);
-                for tile in picked.chunks(worker.tile) {
+                in_tiles(picked, worker.tile, |tile| {
                     worker.load(trajectory, tile);
                     worker.add();
-                }
-                control.advance(rows.len() as u64)?;
+                    let end = tile[tile.len() - 1] + 1;
+                    let passed = (end - done) as u64;
+                    done = end;
+                    control.advance(passed)
+                })?;
+                control.advance((rows.end - done) as u64)?;
             }
             Ok((block.id, worker.sums.finish()))
         })
-        .collect::<Result<_>>()?;
+        .collect::<Result<_>>();
     Ok(ScoreSums {
         labels: fields.labels().to_vec(),
-        blocks,
+        blocks: ensemble.intact(blocks)?,
     })
 }
 

@@ -76,7 +76,7 @@ impl Layout {
             Self::Lattice { .. } if components <= 3 => {
                 Support::lattice(ensemble, &standardiser, components)?
             }
-            _ => Support::from_ensemble(ensemble, &standardiser),
+            _ => Support::from_ensemble(ensemble, &standardiser)?,
         };
         Confinement::new(standardiser, support)
     }

@@ -204,6 +204,7 @@ impl Window {
     fn records(&self, record: &Trajectory, ring: &Standardiser, sites: usize) -> Result<Ensemble> {
         let (components, margin) = (self.components, self.radius * self.components);
         let dim = sites * components;
+        record.refuse_copy(record.len())?;
         let mut wide = Array2::zeros((record.len(), dim + 2 * margin));
         for (i, mut row) in wide.rows_mut().into_iter().enumerate() {
             let row = row.as_slice_mut().expect("row-major");
