@@ -69,7 +69,7 @@ pub(crate) fn rows(ensemble: &Ensemble, k: usize) -> ndarray::ArrayView2<'_, f64
     match ensemble.trajectories()[k].values() {
         Values::F64(values) => values.view(),
         Values::Shared(values) => values.view(),
-        Values::F32(_) => panic!("simulations are double precision"),
+        Values::F32(_) | Values::Stored(_) => panic!("simulations are doubles in memory"),
     }
 }
 

@@ -188,19 +188,34 @@ impl<'a> Worker<'a> {
     fn tile(&mut self, segment: &Range<usize>, starts: &[usize]) {
         let count = starts.len();
         let (m, n) = (self.future.len(), self.initial.len());
-        // φ on every row that the tile reaches.
         let base = starts[0];
         let end = self.grid.reach(self.trajectory, segment, starts[count - 1]);
         self.load(base..end);
-        let reached_rows = end - base;
-        self.reached.resize(m * reached_rows, 0.0);
+        // φ on every row that the tile reaches or, where these are fewer, on the partners of its samples.
+        let partners = self.grid.len() * count;
+        let scattered = self.grid.exact(0).is_some() && partners < end - base;
+        let loaded = if scattered { partners } else { end - base };
+        if scattered {
+            self.place(loaded, |rows, grid| {
+                let (lag, start) = (rows / count, starts[rows % count]);
+                let partner = grid.exact(lag).map_or(start, |(step, _)| start + step);
+                if partner < segment.end {
+                    partner - base
+                } else {
+                    0
+                }
+            });
+        } else {
+            self.place(loaded, |row, _| row);
+        }
+        self.reached.resize(m * loaded, 0.0);
         self.future.values(&self.coordinates, &mut self.reached);
-        self.gather(segment, starts, base, reached_rows);
+        self.gather(segment, starts, base, loaded, scattered);
         if self.grid.ends_off() {
-            self.take_off_ends(segment, starts, base, reached_rows);
+            self.take_off_ends(segment, starts, base, loaded);
         }
         // B on the initial samples.
-        self.load_picked(starts, base, reached_rows);
+        self.place(count, |sample, _| starts[sample] - base);
         self.right.resize(n * count, 0.0);
         self.initial.values(&self.coordinates, &mut self.right);
         let lag_rows = self.grid.len() * (m + 1);
@@ -210,34 +225,34 @@ impl<'a> Worker<'a> {
         matmul(product, Accum::Add, left, right.transpose(), 1.0, Par::Seq);
     }
 
-    /// Rows as a coordinate-major tile.
+    /// Read rows.
     fn load(&mut self, rows: Range<usize>) {
-        let (dim, count) = (self.trajectory.dim(), rows.len());
-        self.rows.resize(dim * count, 0.0);
+        self.rows.resize(self.trajectory.dim() * rows.len(), 0.0);
         self.trajectory.copy_rows(rows, &mut self.rows);
-        self.coordinates.resize(dim * count, 0.0);
-        for (i, coordinate) in self.coordinates.chunks_exact_mut(count).enumerate() {
-            for (value, row) in coordinate.iter_mut().zip(self.rows.chunks_exact(dim)) {
-                *value = row[i];
-            }
-        }
     }
 
-    /// Keep only the initial samples of a loaded stretch.
-    fn load_picked(&mut self, starts: &[usize], base: usize, loaded: usize) {
-        let count = starts.len();
+    /// `count` of the loaded rows as a coordinate-major tile: the `row(k, grid)`-th of them is state k.
+    fn place(&mut self, count: usize, row: impl Fn(usize, &LagGrid) -> usize) {
         let dim = self.trajectory.dim();
-        for i in 0..dim {
-            for (s, start) in starts.iter().enumerate() {
-                // Reads stay ahead of writes: count ≤ loaded and starts increase.
-                self.coordinates[i * count + s] = self.coordinates[i * loaded + start - base];
+        self.coordinates.resize(dim * count, 0.0);
+        for k in 0..count {
+            let state = &self.rows[row(k, self.grid) * dim..][..dim];
+            for (i, value) in state.iter().enumerate() {
+                self.coordinates[i * count + k] = *value;
             }
         }
-        self.coordinates.truncate(dim * count);
     }
 
-    /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample.
-    fn gather(&mut self, segment: &Range<usize>, starts: &[usize], base: usize, loaded: usize) {
+    /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample, which are
+    /// (lag, sample) where `scattered`, else rows from `base` on.
+    fn gather(
+        &mut self,
+        segment: &Range<usize>,
+        starts: &[usize],
+        base: usize,
+        loaded: usize,
+        scattered: bool,
+    ) {
         let (m, count) = (self.future.len(), starts.len());
         let nominal = self.grid.lags();
         let lags = self.left.chunks_exact_mut((m + 1) * count);
@@ -252,8 +267,12 @@ impl<'a> Worker<'a> {
                     .chunks_exact_mut(count)
                     .zip(self.reached.chunks_exact(loaded))
                 {
-                    for (value, start) in row.iter_mut().zip(&starts[..paired]) {
-                        *value = reached[start - base + step];
+                    if scattered {
+                        row[..paired].copy_from_slice(&reached[lag * count..][..paired]);
+                    } else {
+                        for (value, start) in row.iter_mut().zip(&starts[..paired]) {
+                            *value = reached[start - base + step];
+                        }
                     }
                     row[paired..].fill(0.0);
                 }

@@ -86,10 +86,10 @@ pub struct RecipeFit {
 const MOST_FUNCTIONS: usize = 130;
 /// Lags of the weak form, the last at the horizon or at the end of this many.
 const WEAK_LAGS: usize = 20;
-/// Initial samples from which the semigroup uses every so many only, but not fewer than ten in a horizon: a
-/// hundred million pairs fix the coefficients to a part in ten thousand.
-const MOST_PAIRS: usize = 1 << 27;
-const RESOLVED: f64 = 0.1;
+/// Multiplications that the statistics of a long record may take, about a minute on two cores; beyond, every
+/// so many samples begin a pair, at least [`FEWEST_PAIRS`] of them.
+const MOST_WORK: f64 = 4e11;
+const FEWEST_PAIRS: usize = 20_000_000;
 
 /// The spaces for a number of coordinates.
 #[derive(Clone, Debug)]
@@ -158,10 +158,10 @@ pub fn fit_mobility_recipe(
         spaces.top.0.min(config.ladder.diffusion_degree),
         spaces.top.1.min(config.ladder.current_degree),
     ));
-    let scales = (interval, horizon, ensemble.samples());
     let make = |recipe: Recipe| -> Result<Plan> {
-        let mut plan = Plan::new(recipe, scales, &spaces, top, config);
+        let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
         plan.adapt(ensemble)?;
+        plan.thin(ensemble, config);
         Ok(plan)
     };
     let plan = make(recipe)?;
@@ -353,7 +353,8 @@ struct Plan {
 impl Plan {
     fn new(
         recipe: Recipe,
-        (interval, horizon, samples): (f64, f64, usize),
+        interval: f64,
+        horizon: f64,
         spaces: &Spaces,
         top: (usize, usize),
         config: &RecipeConfig,
@@ -383,12 +384,6 @@ impl Plan {
                 statistics.initial_degree = spaces.semigroup.test_degree;
                 statistics.moment_degree = spaces.semigroup.moment_degree(degree);
                 statistics.lags = doubling_lags(interval, horizon);
-                let stride = samples.div_ceil(MOST_PAIRS);
-                let resolved = (RESOLVED * horizon / interval) as usize;
-                let stride = stride.min(resolved);
-                if stride > 1 && statistics.statistics.subsample == Subsample::All {
-                    statistics.statistics.subsample = Subsample::Stride(stride);
-                }
             }
         }
         if !matches!(
@@ -404,6 +399,25 @@ impl Plan {
             spaces: spaces.clone(),
             mask: config.mask.clone(),
             statistics,
+        }
+    }
+
+    /// Fewer pairs of a record that is so long that they would take long, unless their choice was asked for.
+    fn thin(&mut self, ensemble: &Ensemble, config: &RecipeConfig) {
+        let dim = ensemble.dim();
+        let statistics = &mut self.statistics;
+        let functions = |degree: usize| binomial(dim + degree, dim) as f64;
+        let products = functions(statistics.future_degree) * functions(statistics.initial_degree);
+        let cost = statistics.lags.len() as f64 * products + functions(statistics.moment_degree);
+        let samples = ensemble.samples();
+        let stride = (samples as f64 * cost / MOST_WORK).ceil() as usize;
+        let stride = stride.min(samples / FEWEST_PAIRS);
+        let before = match statistics.statistics.subsample {
+            Subsample::Stride(before) => before,
+            _ => 1,
+        };
+        if config.statistics.subsample == Subsample::All && stride > before {
+            statistics.statistics.subsample = Subsample::Stride(stride);
         }
     }
 

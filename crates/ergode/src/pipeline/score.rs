@@ -32,6 +32,10 @@ pub(super) struct ScoreFound {
 /// Multiplications that the sums of a closed form may take; beyond, fewer samples are used.
 const MOST_WORK: f64 = 1e12;
 
+/// Samples that a score is fitted to and judged on; of more, every so many: those close in time tell the
+/// same.
+const ENOUGH: usize = 1 << 25;
+
 /// Find the score of `training`, judged on `held_out`. A network keeps its state in `checkpoint`.
 pub(super) fn find_score(
     training: &Ensemble,
@@ -151,11 +155,9 @@ pub(super) fn judge(
     config: &FitConfig,
     control: &Control,
 ) -> Result<ScoreFound> {
-    /// Samples that a score is judged on; of more, every so many.
-    const JUDGED: usize = 20_000_000;
     let library = certificate_library(held_out.names())?;
     let mut judging = config.score.certificate.clone();
-    let stride = held_out.samples().div_ceil(JUDGED);
+    let stride = held_out.samples().div_ceil(ENOUGH);
     if stride > 1 && judging.statistics.subsample == Subsample::All {
         judging.statistics.subsample = Subsample::Stride(stride);
     }
@@ -185,6 +187,7 @@ fn closed_form_config(training: &Ensemble, asked: &ClosedFormConfig) -> ClosedFo
     let functions = (1..=degree).fold(1.0, |c, i| c * (dim + i) as f64 / i as f64);
     let work = training.samples() as f64 * functions * functions * dim as f64;
     let stride = (work / MOST_WORK).ceil() as usize;
+    let stride = stride.max(training.samples().div_ceil(ENOUGH));
     if stride > 1 && config.statistics.subsample == Subsample::All {
         config.statistics.subsample = Subsample::Stride(stride);
     }

@@ -190,7 +190,7 @@ fn gaps_and_padding_are_found() {
 
 /// A record of a reference system.
 fn record(trajectories: usize, time: f64) -> Ensemble {
-    let system = Affine2d::new(Default::default()).unwrap();
+    let system = Affine2d::default();
     let mut protocol = system.protocol();
     protocol.simulate.trajectories = trajectories;
     protocol.simulate.time = time;
