@@ -12,6 +12,8 @@ mod report;
 mod series;
 mod stationarity;
 
+use std::borrow::Cow;
+
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
@@ -21,7 +23,7 @@ pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
 pub(crate) use markov::MarkovOutcome;
 use record::Record;
-pub(crate) use record::{interval as mean_interval, map_rows};
+pub(crate) use record::interval as mean_interval;
 pub(crate) use report::digits;
 pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
 pub(crate) use series::fourier;
@@ -130,9 +132,13 @@ pub(crate) struct FoundCycle {
 }
 
 /// The cycles of a record that its whole length shows.
-pub(crate) fn find_cycles(ensemble: &Ensemble, config: &CheckConfig) -> Result<Vec<FoundCycle>> {
-    let record = Record::new(Cow::Borrowed(ensemble))?;
-    let lines = cycle::find(&record, config, &mut Vec::new());
+pub(crate) fn find_cycles(
+    ensemble: &Ensemble,
+    config: &CheckConfig,
+    control: &Control,
+) -> Result<Vec<FoundCycle>> {
+    let record = Record::new(Cow::Borrowed(ensemble), control)?;
+    let lines = cycle::find(&record, config, control, &mut Vec::new())?;
     let removable = lines.iter().filter(|line| line.removable);
     Ok(removable
         .map(|line| FoundCycle {
@@ -174,7 +180,7 @@ pub(crate) fn test_markov(
             .iter()
             .any(|f| f.kind == "noise" && f.severity > Severity::Info),
     };
-    let record = Record::new(Cow::Borrowed(states))?;
+    let record = Record::new(Cow::Borrowed(states), control)?;
     markov::test(&record, &setting, config, control)
 }
 

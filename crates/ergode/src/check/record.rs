@@ -197,27 +197,6 @@ pub(super) fn longest(ensemble: &Ensemble) -> usize {
         .unwrap_or(0)
 }
 
-/// The ensemble with every row changed by `change(time, row)`; gaps stay.
-pub(crate) fn map_rows(
-    ensemble: &Ensemble,
-    mut change: impl FnMut(f64, &mut [f64]),
-) -> Result<Ensemble> {
-    let trajectories = ensemble
-        .trajectories()
-        .iter()
-        .map(|trajectory| {
-            let mut values = Array2::zeros((trajectory.len(), trajectory.dim()));
-            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
-                let row = row.as_slice_mut().expect("row-major");
-                trajectory.row(i, row);
-                change(trajectory.time(i), row);
-            }
-            Trajectory::new(values, trajectory.times().clone())
-        })
-        .collect();
-    ensemble.rebuilt(trajectories)
-}
-
 /// The chosen coordinates alone.
 pub(super) fn columns<'a>(ensemble: &'a Ensemble, chosen: &[usize]) -> Result<Cow<'a, Ensemble>> {
     if chosen.len() == ensemble.dim() {

@@ -34,6 +34,25 @@ impl Ensemble {
         self.rebuilt(self.with_values(change))
     }
 
+    /// The ensemble with every row changed by `change(time, row)`, one after the other, in memory; a row
+    /// with a gap must stay one.
+    pub(crate) fn with_changed_rows(
+        &self,
+        mut change: impl FnMut(f64, &mut [f64]),
+    ) -> Result<Self> {
+        let mut trajectories = Vec::with_capacity(self.len());
+        for trajectory in self.trajectories() {
+            let mut values = Array2::zeros((trajectory.len(), trajectory.dim()));
+            for (i, mut row) in values.rows_mut().into_iter().enumerate() {
+                let row = row.as_slice_mut().expect("row-major");
+                trajectory.row(i, row);
+                change(trajectory.time(i), row);
+            }
+            trajectories.push(Trajectory::new(values, trajectory.times().clone()));
+        }
+        self.rebuilt(trajectories)
+    }
+
     /// The chosen coordinates alone; a gap in any coordinate is one in all.
     pub(crate) fn columns(&self, chosen: &[usize]) -> Result<Self> {
         let choose = |trajectory: &Trajectory| -> Values {

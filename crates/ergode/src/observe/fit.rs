@@ -57,7 +57,7 @@ pub fn fit_observation(
     observation.span = span(record);
     let degree = config.trend.degree();
     let mut findings = Vec::new();
-    match period(record, &config.cycle, degree, check)? {
+    match period(record, &config.cycle, degree, check, control)? {
         Some(period) => {
             let (trend, cycle) = fit_cycle(record, degree, period, &config.cycle)?;
             (observation.trend, observation.cycle) = (trend, Some(cycle));
@@ -109,6 +109,7 @@ fn period(
     config: &CycleConfig,
     degree: usize,
     check: &CheckConfig,
+    control: &Control,
 ) -> Result<Option<f64>> {
     let [first, last] = span(record);
     match config.period {
@@ -131,7 +132,7 @@ fn period(
                 ..Observation::plain(record.names())
             };
             let level = level.stationary(record)?;
-            let found = find_cycles(&level, check)?;
+            let found = find_cycles(&level, check, control)?;
             Ok(fundamental(&found, last - first))
         }
     }

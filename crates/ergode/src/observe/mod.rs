@@ -17,7 +17,6 @@ use std::borrow::Cow;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::check::map_rows;
 use crate::data::{Ensemble, Times, Trajectory};
 use crate::error::{Error, Result};
 use crate::linalg;
@@ -93,7 +92,7 @@ impl Observation {
         if self.trend.is_none() && self.cycle.is_none() {
             return Ok(Cow::Borrowed(record));
         }
-        let changed = map_rows(record, |t, row| {
+        let changed = record.with_changed_rows(|t, row| {
             if let Some(trend) = &self.trend {
                 trend.add(t, -1.0, row);
             }
@@ -150,7 +149,7 @@ impl Observation {
         let noisy = (0..seen.len()).map(|k| {
             let mut stream = Stream::new(seed, Purpose::Measurement, k as u64);
             let mut xi = vec![0.0; self.observed()];
-            map_rows(&seen.select(&[k])?, |t, row| {
+            seen.select(&[k])?.with_changed_rows(|t, row| {
                 xi.iter_mut().for_each(|xi| *xi = stream.normal());
                 for (i, x) in row.iter_mut().enumerate() {
                     let drawn: f64 = (0..=i).map(|j| factor[[i, j]] * xi[j]).sum();
@@ -170,7 +169,7 @@ impl Observation {
 
     /// The record without its trend that belongs to x: μ(θ) + σ(θ) ∘ x(t).
     pub(crate) fn with_cycle(&self, stationary: &Ensemble) -> Result<Ensemble> {
-        map_rows(stationary, |t, row| {
+        stationary.with_changed_rows(|t, row| {
             if let Some(cycle) = &self.cycle {
                 cycle.restore(t, row);
             }
@@ -197,7 +196,7 @@ impl Observation {
         let rounding = 1e-9 * (self.span[1] - self.span[0]);
         let inside = start >= self.span[0] - rounding && last <= self.span[1] + rounding;
         match &self.trend {
-            Some(trend) if inside => map_rows(&observed, |t, row| trend.add(t, 1.0, row)),
+            Some(trend) if inside => observed.with_changed_rows(|t, row| trend.add(t, 1.0, row)),
             _ => Ok(observed),
         }
     }
