@@ -117,7 +117,14 @@ pub fn validate_model(
             held_out.samples()
         ));
     }
-    let climatology = climatology(observation, held_out, &rollouts[0].ensemble)?;
+    let climatology = told(climatology(observation, held_out, &rollouts[0].ensemble))?.flatten();
+    if observation.cycle.is_some() && climatology.is_none() {
+        validation.notes.push(
+            "the data held out have too few periods to compare mean and variance by phase; hold more out \
+             (held_out), or give a longer record"
+                .to_owned(),
+        );
+    }
     findings.extend(climatology.iter().flat_map(Climatology::findings));
     // A delayed coordinate is not what the model evolves, nor is it what one kicks; the spectrum is told from
     // states without noise.

@@ -11,6 +11,8 @@ const BINS: usize = 12;
 /// Blocks of whole periods at most, and at least.
 const BLOCKS: usize = 32;
 const FEWEST: usize = 4;
+/// Rounding of phases, in periods.
+const ROUNDING: f64 = 1e-7;
 /// Standard errors from which a difference is significant, one false alarm in a thousand over 24 of them.
 const SIGNIFICANT: f64 = 4.2;
 /// A significant difference of means in standard deviations, or of variances as a fraction, that matters,
@@ -204,11 +206,13 @@ impl Sums {
             for i in segment.rows.clone() {
                 let t = trajectory.time(i);
                 let unit = before + ((t - trajectory.time(0)) / period) as usize;
-                let bin = ((t / period).rem_euclid(1.0) * BINS as f64) as usize;
+                // Samples that are bins apart must not fall now to one side of an edge, now to the other.
+                let phase = (t / period).rem_euclid(1.0) + ROUNDING;
+                let bin = (phase * BINS as f64) as usize % BINS;
                 trajectory.row(i, &mut row);
                 for (j, y) in row.iter().enumerate() {
                     let y = y - reference[j];
-                    let cell = &mut blocks[unit * count / units][j * BINS + bin.min(BINS - 1)];
+                    let cell = &mut blocks[unit * count / units][j * BINS + bin];
                     *cell = [cell[0] + 1.0, cell[1] + y, cell[2] + y * y];
                 }
             }
