@@ -51,11 +51,25 @@ pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Se
     }
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(&finished));
-        let result = work(&CONTROL);
-        finished.store(true, Ordering::Relaxed);
-        watcher.thread().unpark();
-        result
+        let _end = End {
+            finished: &finished,
+            watcher: watcher.thread().clone(),
+        };
+        work(&CONTROL)
     })
+}
+
+/// Lets the watcher end however the work does: a panic would otherwise wait for it for ever.
+struct End<'a> {
+    finished: &'a AtomicBool,
+    watcher: std::thread::Thread,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.finished.store(true, Ordering::Relaxed);
+        self.watcher.unpark();
+    }
 }
 
 fn watch(finished: &AtomicBool) {
@@ -109,4 +123,13 @@ fn new_bar(total: u64) -> ProgressBar {
             .expect("the template is valid")
             .progress_chars("=> ");
     ProgressBar::new(total).with_style(style)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn work_that_panics_ends() {
+        let ended = std::panic::catch_unwind(|| super::watched("failing", |_| panic!("as planned")));
+        assert!(ended.is_err());
+    }
 }

@@ -133,6 +133,10 @@ pub(super) fn measure(
 /// The difference at each point over its standard error is a Student t, whose degrees of freedom are
 /// those of Welch and Satterthwaite; the probability of the largest is at most that of one times the
 /// number of points (Bonferroni), which for correlated points errs towards silence.
+///
+/// Where an ensemble has hardly a sample, as in the tail of a density, its own error is near zero and says
+/// nothing. If both follow the same law their errors are everywhere in the proportion of their lengths, and
+/// each is taken to be at least what the other's gives.
 fn worst_point(
     differences: ArrayView1<f64>,
     data: &Jackknife,
@@ -140,7 +144,14 @@ fn worst_point(
 ) -> (usize, Distance) {
     let freedom = |jackknife: &Jackknife| (jackknife.deviations.nrows() - 1) as f64;
     let (nu_a, nu_b) = (freedom(data), freedom(model));
-    let errors = [data.errors(), model.errors()];
+    let mut errors = [data.errors(), model.errors()];
+    let proportion = (errors[0].dot(&errors[0]) / errors[1].dot(&errors[1])).sqrt();
+    if proportion.is_finite() && proportion > 0.0 {
+        let [data, model] = &mut errors;
+        for (a, b) in data.iter_mut().zip(model) {
+            (*a, *b) = (a.max(*b * proportion), b.max(*a / proportion));
+        }
+    }
     let score = |(difference, (a, b)): (&f64, (&f64, &f64))| {
         let (a, b) = (a * a, b * b);
         let nu = (a + b).powi(2) / (a * a / nu_a + b * b / nu_b);
