@@ -299,7 +299,8 @@ impl Equations for Semigroup {
         Ok(Some(Box::new(coarse)))
     }
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
-        Some(self.plan.tests[1].view())
+        let all = !matches!(self.plan.ends, Ends::BothLeading(_));
+        all.then(|| self.plan.tests[1].view())
     }
     /// With e = C_M − C between the test functions, R = ė − e l; the mean of e over a step is that of
     /// its ends, and C outside the test functions is taken from the model.

@@ -142,10 +142,12 @@ impl Climatology {
                 let ratio = curve.model_variance[b] / curve.data_variance[b];
                 ((ratio - 1.0).abs(), curve.variance_z[b])
             };
-            let kinds: [(&str, &dyn Fn(usize) -> (f64, f64)); 2] =
-                [("mean", &means), ("variance", &variances)];
-            for (what, of) in kinds {
-                let counted = (0..BINS).map(of);
+            let sizes = [
+                ("mean", (0..BINS).map(means).collect::<Vec<_>>()),
+                ("variance", (0..BINS).map(variances).collect()),
+            ];
+            for (what, sizes) in sizes {
+                let counted = sizes.into_iter();
                 let counted = counted.filter(|(size, z)| *size > SIZES[0] && z.abs() > SIGNIFICANT);
                 let Some((size, z)) = counted.max_by(|a, b| a.0.total_cmp(&b.0)) else {
                     continue;
