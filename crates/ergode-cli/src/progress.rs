@@ -129,7 +129,8 @@ fn new_bar(total: u64) -> ProgressBar {
 mod tests {
     #[test]
     fn work_that_panics_ends() {
-        let ended = std::panic::catch_unwind(|| super::watched("failing", |_| panic!("as planned")));
+        let ended =
+            std::panic::catch_unwind(|| super::watched("failing", |_| panic!("as planned")));
         assert!(ended.is_err());
     }
 }
