@@ -4,12 +4,15 @@ import copy
 import inspect
 import json
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import ergode as eg
 from conftest import record
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def clone(estimator):
@@ -272,3 +275,16 @@ def test_systems():
         eg.systems.ou().generate(scheme="heun")
     with pytest.raises(eg.InputError, match="the last axis"):
         eg.systems.ou().drift([1.0, 2.0, 3.0])
+
+
+def test_seasons_are_part_of_the_model():
+    data = eg.Ensemble.read(DOCS / "data" / "nino.csv", columns=["nino34"])
+    model = eg.Langevin(options={"cycle.period": 12}).fit(data)
+    climatology = model.results_["validation"]["climatology"]
+    assert climatology["period"] == 12 and climatology["mean_worst_z"] < 4.5
+    made = model.simulate(1200.0, save_every=1.0, trajectories=4, start=732.0)
+    x = np.asarray(made.x).reshape(4, -1)
+    # The first sample is in January, the coldest months; May is the warmest.
+    assert x[:, 4::12].mean() - x[:, 0::12].mean() > 0.8
+    state = model.simulate(1200.0, save_every=1.0, start=732.0, state=True)
+    assert abs(np.asarray(state.x).mean()) < 0.5

@@ -463,3 +463,58 @@ fn a_full_disk_leaves_nothing_behind() {
         assert_eq!(entries(at), 1, "{format}");
     }
 }
+
+/// The record of the documentation: seasons are part of the model and of what it gives.
+#[test]
+fn a_record_with_seasons_is_learned_and_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/data/nino.csv");
+    let fit = [
+        "fit",
+        data,
+        "--columns",
+        "nino34",
+        "-o",
+        "run",
+        "--set",
+        "cycle.period=12",
+        "--json",
+    ];
+    let results = json(&ergode(at, &fit));
+    let climatology = &results["validation"]["climatology"];
+    assert_eq!(climatology["period"], 12.0);
+    assert!(climatology["mean_worst_z"].as_f64().unwrap() < 4.5);
+    let made = [
+        "simulate",
+        "run",
+        "-o",
+        "new.csv",
+        "--time",
+        "1200",
+        "--save-every",
+        "1",
+        "--start",
+        "732",
+        "--trajectories",
+        "8",
+    ];
+    assert!(ergode(at, &made).status.success());
+    let table = std::fs::read_to_string(at.join("new.csv")).unwrap();
+    // Mean by month of the year: warmest in May, coldest in January, over a degree apart.
+    let mut months = [(0.0, 0.0); 12];
+    for line in table.lines().skip(1) {
+        let numbers: Vec<f64> = line.split(',').map(|n| n.parse().unwrap()).collect();
+        let [time, x] = [numbers[numbers.len() - 2], numbers[numbers.len() - 1]];
+        let month = &mut months[(time + 1e-6) as usize % 12];
+        *month = (month.0 + x, month.1 + 1.0);
+    }
+    let means = months.map(|(sum, count)| sum / count);
+    assert!(means[4] - means[0] > 0.8, "{means:?}");
+    assert!(
+        (means.iter().sum::<f64>() / 12.0 - 27.0).abs() < 0.3,
+        "{means:?}"
+    );
+    let (code, message) = failure(at, &["fit", data, "-o", "run2", "--columns", "nino5"]);
+    assert!(code == 2 && message.contains("nino5"), "{message}");
+}

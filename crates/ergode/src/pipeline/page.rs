@@ -40,8 +40,9 @@ pub(super) fn assemble(material: &Material) -> Page {
     let mut page = Page::new(
         "A Langevin equation from data",
         format!(
-            "{} coordinates ({}), {} samples; {}",
+            "{} coordinate{} ({}), {} samples; {}",
             material.model.dim(),
+            if material.model.dim() == 1 { "" } else { "s" },
             shortened(material.model.names()),
             material.check.samples,
             summary(results)

@@ -90,7 +90,8 @@ pub(super) fn judge(
     let threshold = config.false_alarm / (families * candidates.len()) as f64;
     let (severity, distance, subject) = candidates
         .into_iter()
-        .filter(|(distance, ..)| distance.probability < threshold)
+        // No further than an independent record is no finding, however sure.
+        .filter(|(distance, ..)| distance.probability < threshold && distance.over_floor > 1.0)
         .map(|(distance, most, subject)| (severity(distance, config).min(most), distance, subject))
         .max_by(|a, b| a.0.cmp(&b.0).then(a.1.z.total_cmp(&b.1.z)))?;
     Some(Finding::new(

@@ -13,8 +13,9 @@ use crate::score::Score;
 
 /// Cells over ten standard deviations of a coordinate.
 const CELLS: usize = 60;
-/// The same where there is one coordinate.
+/// The same where there is one coordinate, and the fewest of a short record.
 const FINE_CELLS: usize = 200;
+const FEWEST_CELLS: usize = 16;
 /// Cells from one arrow to the next.
 const STRIDE: usize = 3;
 
@@ -106,7 +107,9 @@ fn curves(
     exact: Option<FieldPair>,
     data: &Ensemble,
 ) -> Result<Section> {
-    let cells = Cells::of_line(data, FINE_CELLS)?;
+    // A cell of a short record should hold some samples.
+    let most = (2.0 * (data.samples() as f64).sqrt()) as usize;
+    let cells = Cells::of_line(data, FINE_CELLS.min(most.max(FEWEST_CELLS)))?;
     let x: Vec<f64> = cells.centres().iter().map(|c| c[0]).collect();
     let name = &data.names()[0];
     let roles = [(Role::Exact, exact), (Role::Model, Some(model))];
