@@ -148,6 +148,7 @@ impl Ensemble {
             time,
             columns,
             array,
+            ..ReadOptions::default()
         };
         let read = py.detach(|| ergode::read_ensemble(&path, &options));
         Ok(read.map_err(raised)?.into())

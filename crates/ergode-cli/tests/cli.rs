@@ -384,7 +384,7 @@ fn check_reports_as_text_as_json_and_as_a_page() {
     for part in [
         "decorrelation time",
         "linear trend",
-        "remove the trend first",
+        "trend = \"linear\"",
         "verdict: warn",
     ] {
         assert!(said.contains(part), "{part}: {said}");

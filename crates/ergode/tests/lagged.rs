@@ -547,7 +547,6 @@ fn the_integrated_identity_holds_on_coarse_data() {
         .unwrap();
     let conjugate = |transposed: bool| {
         let labels = ["x", "y", "B x", "B y"].map(String::from).to_vec();
-        let reference = reference;
         FunctionList::new(2, labels, move |x: &[f64], out: &mut [f64]| {
             let (mut s, mut m, mut div) = ([0.0; 2], [0.0; 4], [0.0; 2]);
             reference.score(x, &mut s);

@@ -93,7 +93,7 @@ pub struct MobilityResults {
     pub effective_rank: Option<usize>,
     /// Fraction of the training samples where D is not positive definite.
     pub psd_violation: f64,
-    /// Covariance of the measurement noise that the record was freed from, by "S[x,y]", in its units.
+    /// Covariance of the measurement noise that the record was freed from, by `S[x,y]`, in its units.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub measurement_noise: Option<BTreeMap<String, Measured>>,
     /// What may be wrong.
