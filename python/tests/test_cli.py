@@ -70,8 +70,9 @@ def test_reference_data(cli, tmp_path):
 
 
 def test_benchmarks_are_those_of_the_command_line(cli, tmp_path):
-    cli("reproduce", "cir", "-o", tmp_path / "theirs", "--time", 600, "--seed", 1)
-    model = eg.reproduce("cir", time=600.0, seed=1, run=tmp_path / "ours")
+    step = {"simulate.dt": 0.01}
+    cli("reproduce", "cir", "-o", tmp_path / "theirs", "--time", 600, "--seed", 1, "--set", "simulate.dt=0.01")
+    model = eg.reproduce("cir", time=600.0, seed=1, options=step, run=tmp_path / "ours")
     theirs = json.loads((tmp_path / "theirs" / "results.json").read_text())
     ours = model.results_
     assert [n["key"] for n in ours["reproduction"]["numbers"]][:1] == ["analytic_phi"]

@@ -42,7 +42,10 @@ fn the_covariance_of_noise_is_found_with_its_error() {
     let mut squares = [0.0; 2];
     for seed in 0..4 {
         let noisy = with_noise(&data, &factor, seed);
-        let config = estimate(MeasurementNoise::Estimate);
+        let config = RecipeConfig {
+            degrees: Some((1, 1)),
+            ..estimate(MeasurementNoise::Estimate)
+        };
         let found = fit_mobility_recipe(&noisy, &config, &Control::new()).unwrap();
         let noise = found.noise.unwrap();
         println!(

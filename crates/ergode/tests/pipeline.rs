@@ -38,7 +38,8 @@ fn rotating() -> OrnsteinUhlenbeck {
 #[test]
 fn a_stopped_fit_goes_on_to_the_same_result() {
     let data = sample(&rotating(), 100.0, 0.1, 16, 3);
-    let config = FitConfig::default();
+    let mut config = FitConfig::default();
+    config.simulate.dt = Some(0.02);
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let expected = fit(&data, &config, whole.path()).unwrap();
     for stop in ["learning the mobility", "simulating and validating"] {

@@ -40,6 +40,7 @@ fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
     let reference = affine_reference();
     let mut config = FitConfig::default();
     config.mobility.degrees = Some((2, 2));
+    config.simulate.dt = Some(0.005);
     // The weak form sees the noise of the numbers of pairs, and a tenth of the paper's record is short for it.
     for (recipe, bound) in [(Recipe::Auto, 0.02), (Recipe::Weak, 0.1)] {
         config.mobility.recipe = recipe;
@@ -69,7 +70,7 @@ fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
 #[test]
 fn gaps_are_counted_and_bridged() {
     let system = rotating(2);
-    let whole = poisson(&system, 400.0, 0.05, 0.0, 9);
+    let whole = poisson(&system, 160.0, 0.05, 0.0, 9);
     let mut stream = Stream::new(10, Purpose::Analysis, 0);
     let gappy = (0..whole.len()).map(|k| {
         let mut values = rows(&whole, k).to_owned();
@@ -99,10 +100,11 @@ fn gaps_are_counted_and_bridged() {
     assert!(gaps.advice.contains("bridge_gaps"));
     let run = |bridge_gaps: bool| {
         let folder = tempfile::tempdir().unwrap();
-        let config = FitConfig {
+        let mut config = FitConfig {
             bridge_gaps,
             ..FitConfig::default()
         };
+        config.simulate.dt = Some(0.01);
         let open = RunFolder::open(folder.path()).unwrap();
         fit_langevin(&gappy, &config, &open, None, &|_| {}, &Control::new()).unwrap()
     };
