@@ -3,10 +3,10 @@
 use std::f64::consts::TAU;
 
 use ergode::{
-    Auto, CheckConfig, Choice, Climatology, Control, Cycle, Delays, Ensemble, FitConfig, Fitted,
-    LangevinModel, Observation, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, RunFolder,
-    SimulateConfig, Stream, Times, Trajectory, TrendKind, check_ensemble, compare_climatology,
-    fit_langevin, simulate_model,
+    Auto, CheckConfig, Choice, Climatology, Control, Cycle, CycleConfig, Delays, Ensemble,
+    FitConfig, Fitted, LangevinModel, Observation, ObservationConfig, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, Purpose, RunFolder, SimulateConfig, Stream, Times, Trajectory,
+    TrendKind, check_ensemble, compare_climatology, fit_langevin, fit_observation, simulate_model,
 };
 use ndarray::{Array2, Axis, array, s};
 
@@ -378,4 +378,39 @@ fn noise_is_added_to_what_is_observed() {
     assert_eq!(rows(&again, 0), x);
     let other = observation.observe(&states, None, 5).unwrap();
     assert_ne!(rows(&other, 0), x);
+}
+
+/// An anomaly of unit variance that relaxes faster in one season than in another is told; one that relaxes
+/// alike in all seasons is not.
+#[test]
+fn a_relaxation_that_depends_on_the_season_is_told() {
+    const STEP: f64 = 0.1;
+    let found = |amplitude: f64| {
+        let mut stream = Stream::new(5, Purpose::Transition, 0);
+        let mut x = stream.normal();
+        let mut values = Array2::zeros((40_000, 1));
+        for (n, value) in values.iter_mut().enumerate() {
+            *value = x;
+            let phase = TAU * (n as f64 + 0.5) * STEP / Seasonal::PERIOD;
+            let decay = (-STEP * (1.0 + amplitude * phase.cos())).exp();
+            x = decay * x + (1.0 - decay * decay).sqrt() * stream.normal();
+        }
+        let data = Ensemble::from_array(values, STEP).unwrap();
+        let config = ObservationConfig {
+            cycle: CycleConfig {
+                period: Some(Choice::Given(Seasonal::PERIOD)),
+                ..CycleConfig::default()
+            },
+            ..ObservationConfig::default()
+        };
+        let check = CheckConfig::default();
+        let fit = fit_observation(&data, &config, &check, &Control::new()).unwrap();
+        println!("{:#?}", fit.check.findings);
+        fit.check
+            .findings
+            .iter()
+            .any(|f| f.kind == "cycle-dynamics")
+    };
+    assert!(found(0.7));
+    assert!(!found(0.0));
 }

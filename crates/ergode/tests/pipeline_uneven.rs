@@ -128,3 +128,19 @@ fn gaps_are_counted_and_bridged() {
     assert!(z_cut < Z_BOUND && z < Z_BOUND);
     assert!(error < error_cut);
 }
+
+/// Two records of one process, one with its times in seconds, the other in milliseconds.
+#[test]
+fn mixed_units_of_time_are_doubted() {
+    let data = crate::support::sample(&rotating(2), 100.0, 0.1, 2, 3);
+    let record =
+        |k: usize, step: f64| Trajectory::new(rows(&data, k).to_owned(), Times::every(step));
+    let doubt = |step: f64| {
+        let mixed = Ensemble::new(vec![record(0, 0.1), record(1, step)]).unwrap();
+        let report = check_ensemble(&mixed, &CheckConfig::default(), &Control::new()).unwrap();
+        let finding = |f: &&ergode::Finding| f.advice.contains("same unit");
+        report.findings.iter().find(finding).map(|f| f.severity)
+    };
+    assert_eq!(doubt(100.0), Some(Severity::Warn));
+    assert_eq!(doubt(0.15), None);
+}

@@ -132,12 +132,31 @@ pub(crate) fn interval(ensemble: &Ensemble) -> f64 {
     }
 }
 
-/// That sampling is uneven, and how.
+/// That sampling is uneven, and how; or that trajectories seem to count time in different units.
 pub(super) fn unevenness(ensemble: &Ensemble) -> Option<Finding> {
+    /// Factor between the intervals of trajectories from which their units are doubted.
+    const DOUBTFUL: f64 = 50.0;
     if ensemble.sampling_interval().is_some() {
         return None;
     }
     let typical = ensemble.typical_interval().ok()?;
+    let mean = |t: &Trajectory| (t.time(t.len() - 1) - t.time(0)) / (t.len() - 1) as f64;
+    let long = ensemble.trajectories().iter().filter(|t| t.len() > 1);
+    let (least, most) = long
+        .map(mean)
+        .fold((f64::INFINITY, 0.0f64), |(a, b), m| (a.min(m), b.max(m)));
+    if most > DOUBTFUL * least {
+        return Some(Finding::new(
+            "uneven-sampling",
+            Severity::Warn,
+            format!(
+                "some trajectories have a sample every {}, others every {}",
+                digits(least),
+                digits(most)
+            ),
+            "look whether all count time in the same unit; where they do, fit the two kinds apart",
+        ));
+    }
     let longest = neighbours(ensemble).fold(0.0, f64::max);
     let message = format!(
         "samples are at uneven times: neighbours are {} apart in the median, {} in the mean, {} at most",
