@@ -1,5 +1,6 @@
 //! Simulations against exact laws; each test has a twin with a planted defect that must fail.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ergode::{
@@ -538,6 +539,12 @@ fn soft_spin_data(dt: f64, time: f64, trajectories: usize) -> Ensemble {
         .ensemble
 }
 
+/// A run with the paper's step, made once for all tests.
+fn fast_soft_spin_data() -> &'static Ensemble {
+    static DATA: OnceLock<Ensemble> = OnceLock::new();
+    DATA.get_or_init(|| soft_spin_data(2.5e-4, 150.0, 192))
+}
+
 /// Average of f over the sites of a chain.
 fn site_mean(x: &[f64], f: &dyn Fn(&[f64]) -> f64) -> f64 {
     x.chunks(3).map(f).sum::<f64>() / (x.len() / 3) as f64
@@ -547,9 +554,9 @@ fn site_mean(x: &[f64], f: &dyn Fn(&[f64]) -> f64) -> f64 {
 #[test]
 fn soft_spin_moments_and_stein_identity() {
     let system = SoftSpin::default();
-    let data = soft_spin_data(2.5e-4, 150.0, 192);
+    let data = fast_soft_spin_data();
     let exact = system.moments();
-    let mean = |f: &dyn Fn(&[f64]) -> f64| lagged(&data, |x| site_mean(x, f), |_| 1.0, 0, 0);
+    let mean = |f: &dyn Fn(&[f64]) -> f64| lagged(data, |x| site_mean(x, f), |_| 1.0, 0, 0);
     let checks = [
         (
             "<|m|^2>",
@@ -584,7 +591,7 @@ fn soft_spin_moments_and_stein_identity() {
     let mut stein = |i: usize, j: usize| {
         let blocks: Vec<f64> = (0..data.len())
             .map(|k| {
-                let rows = rows(&data, k);
+                let rows = rows(data, k);
                 let total: f64 = rows
                     .rows()
                     .into_iter()
@@ -627,11 +634,11 @@ fn soft_spin_moments_and_stein_identity() {
 /// ours scaled to the length of its data (72 trajectories of 9125 time units after burn-in).
 #[test]
 fn soft_spin_decorrelation_times() {
-    let fast = soft_spin_data(2.5e-4, 150.0, 192);
+    let fast = fast_soft_spin_data();
     let slow = soft_spin_data(1e-3, 1200.0, 448);
     for (data, time, c, paper, step, lags) in [
-        (&fast, 150.0, 0, 2.774, 1, 60),
-        (&fast, 150.0, 1, 2.8105, 1, 60),
+        (fast, 150.0, 0, 2.774, 1, 60),
+        (fast, 150.0, 1, 2.8105, 1, 60),
         (&slow, 1200.0, 2, 261.194, 40, 130),
     ] {
         let curves: Vec<Vec<f64>> = (0..data.len())
