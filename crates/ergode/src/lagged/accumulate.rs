@@ -7,7 +7,7 @@ use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
 use rayon::prelude::*;
 
-use super::blocks::{BlockId, Blocking, in_tiles};
+use super::blocks::{BlockId, Blocking};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -99,18 +99,9 @@ pub(crate) fn accumulate_blocks<T: Send>(
             let trajectory =
                 &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
             let mut worker = Worker::new(trajectory, future, initial, grid);
-            for (segment, rows) in &block.starts {
-                let mut done = rows.start;
-                let starts = block.initial_rows(segment, rows, config.subsample);
-                in_tiles(starts, TILE, |tile| {
-                    worker.tile(segment, tile);
-                    let end = tile[tile.len() - 1] + 1;
-                    let passed = (end - done) as u64;
-                    done = end;
-                    control.advance(passed)
-                })?;
-                control.advance((rows.end - done) as u64)?;
-            }
+            block.each_tile(config.subsample, TILE, control, |segment, tile| {
+                worker.tile(segment, tile);
+            })?;
             Ok((block.id, reduce(worker.finish())))
         })
         .collect();

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::grid::Subsample;
+use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::simulate::{Purpose, Stream};
@@ -115,9 +116,34 @@ impl Block {
     }
 }
 
+impl Block {
+    /// Calls `visit(segment, rows)` with `size` initial rows at a time, and tells `control` how far it is.
+    pub(crate) fn each_tile(
+        &self,
+        subsample: Subsample,
+        size: usize,
+        control: &Control,
+        mut visit: impl FnMut(&Range<usize>, &[usize]),
+    ) -> Result<()> {
+        for (segment, rows) in &self.starts {
+            let mut done = rows.start;
+            let starts = self.initial_rows(segment, rows, subsample);
+            in_tiles(starts, size, |tile| {
+                visit(segment, tile);
+                let end = tile[tile.len() - 1] + 1;
+                let passed = (end - done) as u64;
+                done = end;
+                control.advance(passed)
+            })?;
+            control.advance((rows.end - done) as u64)?;
+        }
+        Ok(())
+    }
+}
+
 /// Calls `visit` with `size` items at a time, the last time with fewer: blocks of a long record have more
 /// items than memory should hold.
-pub(crate) fn in_tiles<T>(
+pub(super) fn in_tiles<T>(
     mut items: impl Iterator<Item = T>,
     size: usize,
     mut visit: impl FnMut(&[T]) -> Result<()>,

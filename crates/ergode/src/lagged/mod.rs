@@ -12,7 +12,6 @@ mod tiles;
 
 pub use accumulate::{LaggedConfig, accumulate_lagged};
 pub(crate) use accumulate::{accumulate_blocks, accumulate_moments};
-pub(crate) use blocks::in_tiles;
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};

@@ -10,7 +10,7 @@ use super::fields::VectorFields;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result, require_positive};
-use crate::lagged::{BlockId, LaggedConfig, in_tiles};
+use crate::lagged::{BlockId, LaggedConfig};
 use crate::simulate::{Purpose, Stream};
 
 /// What a score in a linear span minimises.
@@ -154,19 +154,11 @@ pub fn accumulate_score(
             let trajectory =
                 &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
             let mut worker = Worker::new(fields, standardiser, objective, block.id);
-            for (segment, rows) in &block.starts {
-                let mut done = rows.start;
-                let picked = block.initial_rows(segment, rows, config.subsample);
-                in_tiles(picked, worker.tile, |tile| {
-                    worker.load(trajectory, tile);
-                    worker.add();
-                    let end = tile[tile.len() - 1] + 1;
-                    let passed = (end - done) as u64;
-                    done = end;
-                    control.advance(passed)
-                })?;
-                control.advance((rows.end - done) as u64)?;
-            }
+            let size = worker.tile;
+            block.each_tile(config.subsample, size, control, |_, tile| {
+                worker.load(trajectory, tile);
+                worker.add();
+            })?;
             Ok((block.id, worker.sums.finish()))
         })
         .collect::<Result<_>>();
