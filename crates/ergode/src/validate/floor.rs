@@ -253,3 +253,39 @@ fn upper_tail(z: f64) -> f64 {
     let half = 0.5 * normal_tails(z);
     if z > 0.0 { half } else { 1.0 - half }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn estimate(values: [f64; 3], errors: [f64; 3]) -> Jackknife {
+        const BLOCKS: usize = 16;
+        let sign = |b: usize, j: usize| {
+            if (b >> j).is_multiple_of(2) {
+                1.0
+            } else {
+                -1.0
+            }
+        };
+        let deviation = |(b, j): (usize, usize)| sign(b, j) * errors[j] / (BLOCKS as f64).sqrt();
+        Jackknife {
+            values: Array1::from(values.to_vec()),
+            deviations: Array2::from_shape_fn((BLOCKS, 3), deviation),
+        }
+    }
+
+    /// A bin without a sample, in a record a quarter as long as the rollout, is no evidence where the model
+    /// has few there; a common bin that differs is.
+    #[test]
+    fn empty_bins_borrow_their_error_from_the_other_ensemble() {
+        let data = estimate([0.5, 0.5, 0.0], [0.02, 0.02, 0.0]);
+        let errors = [0.01, 0.01, 0.009];
+        let rare = estimate([0.482, 0.482, 0.036], errors);
+        let (place, point) = measure(&data, &rare, &[3], Norm::Sum, 64, 0).point;
+        assert_eq!(place, 2);
+        assert!(point.z < 2.5, "{point:?}");
+        let common = estimate([0.7, 0.264, 0.036], errors);
+        let (place, point) = measure(&data, &common, &[3], Norm::Sum, 64, 0).point;
+        assert!(place < 2 && point.z > 4.0, "{place} {point:?}");
+    }
+}
