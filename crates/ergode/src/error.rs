@@ -92,6 +92,11 @@ impl Error {
         }
     }
 
+    /// True when the numbers did not allow the work.
+    pub(crate) fn is_numerical(&self) -> bool {
+        matches!(*self.0, Kind::Numerical(_))
+    }
+
     /// True when the work was stopped on request.
     pub fn is_interrupted(&self) -> bool {
         matches!(*self.0, Kind::Interrupted)

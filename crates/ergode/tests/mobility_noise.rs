@@ -224,3 +224,28 @@ fn noise_that_cannot_be_taken_out_is_refused() {
         "{error}"
     );
 }
+
+/// Records too short for moments of high degree without noise are fitted in a smaller space. There S comes
+/// out low by about a standard error, so that only its size is asked for.
+#[test]
+fn short_noisy_records_are_fitted_in_a_smaller_space() {
+    const RECORDS: u64 = 8;
+    let factor = array![[0.3, 0.0], [0.1, 0.2]];
+    let truth = factor.dot(&factor.t());
+    let mut mean = Array2::<f64>::zeros((2, 2));
+    for seed in 0..RECORDS {
+        let clean = sample(&rotating(2), 150.0, 0.1, 16, 40 + seed);
+        let noisy = with_noise(&clean, &factor, seed);
+        let config = RecipeConfig {
+            degrees: Some((0, 0)),
+            ..estimate(MeasurementNoise::Estimate)
+        };
+        let found = fit_mobility_recipe(&noisy, &config, &Control::new()).unwrap();
+        mean.scaled_add(1.0 / RECORDS as f64, &found.noise.unwrap().covariance);
+    }
+    println!("{mean:.4}, exact {truth:.4}");
+    for i in 0..2 {
+        let ratio = mean[[i, i]] / truth[[i, i]];
+        assert!((ratio - 1.0).abs() < 0.1, "{mean}");
+    }
+}

@@ -147,19 +147,45 @@ pub fn fit_mobility_recipe(
         Some(horizon) => horizon,
         None => longest_decorrelation(ensemble, control)?,
     };
-    let spaces = Spaces::new(ensemble.dim());
+    let mut spaces = Spaces::new(ensemble.dim());
+    loop {
+        let found = fit_in(ensemble, config, (interval, horizon), &spaces, control);
+        let freed = !matches!(
+            config.noise,
+            MeasurementNoise::Auto | MeasurementNoise::None
+        );
+        let space = &mut spaces.semigroup;
+        match found {
+            // Moments freed from noise are less certain, those of high degree most: a smaller space needs
+            // fewer of them.
+            Err(error) if freed && error.is_numerical() && space.degree > space.test_degree => {
+                space.degree -= 1;
+            }
+            found => return found,
+        }
+    }
+}
+
+/// The fit in spaces that are given.
+fn fit_in(
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    (interval, horizon): (f64, f64),
+    spaces: &Spaces,
+    control: &Control,
+) -> Result<RecipeFit> {
     if config.leading.is_some() && config.recipe == Recipe::Weak {
         return Err(Error::input(
             "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto",
         ));
     }
-    let (recipe, reason) = choose(config.recipe, ensemble.dim(), interval, horizon, &spaces)?;
+    let (recipe, reason) = choose(config.recipe, ensemble.dim(), interval, horizon, spaces)?;
     let top = config.degrees.unwrap_or((
         spaces.top.0.min(config.ladder.diffusion_degree),
         spaces.top.1.min(config.ladder.current_degree),
     ));
     let make = |recipe: Recipe| -> Result<Plan> {
-        let mut plan = Plan::new(recipe, interval, horizon, &spaces, top, config);
+        let mut plan = Plan::new(recipe, interval, horizon, spaces, top, config);
         plan.adapt(ensemble)?;
         plan.thin(ensemble, config);
         Ok(plan)
@@ -173,7 +199,7 @@ pub fn fit_mobility_recipe(
     // The noise is estimated by the semigroup whatever the recipe of the mobility.
     let semigroup = match (&config.noise, recipe) {
         (MeasurementNoise::Estimate, Recipe::Weak) => {
-            require_affordable(ensemble.dim(), &spaces)?;
+            require_affordable(ensemble.dim(), spaces)?;
             let plan = make(Recipe::Semigroup)?;
             Some((collect(&plan)?, plan))
         }

@@ -178,7 +178,8 @@ impl Task<'_> {
             seconds.insert(name.to_owned(), clock.elapsed().as_secs_f64());
             clock = Instant::now();
         };
-        let (found, mobility);
+        let found;
+        let mut mobility;
         if config.mobility.recipe == Recipe::Paper {
             tell("learning scores and mobility as the paper does");
             let (score, kind);
@@ -187,19 +188,8 @@ impl Task<'_> {
             lap("mobility");
             found = judge(score, kind, self.held_out, config, control)?;
             lap("score");
-        } else if matches!(
-            self.noise,
-            MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
-        ) {
-            tell("learning measurement noise and mobility");
-            mobility = by_recipe(
-                self.training,
-                config,
-                &self.noise,
-                None,
-                self.horizon,
-                control,
-            )?;
+        } else if let Some(freed) = self.without_noise(tell, control)? {
+            mobility = freed;
             lap("mobility");
             tell("learning the score");
             let (noise, _) = mobility
@@ -220,6 +210,11 @@ impl Task<'_> {
             let delays = self.observation.delays;
             let leading = delays.map(|_| self.observation.observed());
             mobility = find_mobility(self.training, score, config, leading, self.horizon, control)?;
+            if self.noise != MeasurementNoise::None {
+                let short = "the record is too short for its measurement noise to be taken out; expect a \
+                             diffusion that is too large, or give a longer record";
+                mobility.results.warnings.push(short.to_owned());
+            }
             lap("mobility");
         }
         let lagged = mobility.statistics_seconds;
@@ -228,6 +223,32 @@ impl Task<'_> {
         }
         seconds.insert("lagged".to_owned(), lagged);
         Ok((found, mobility))
+    }
+
+    /// The mobility without measurement noise, where there is some; none where that was not asked for and
+    /// the record is too short for it.
+    fn without_noise(
+        &self,
+        tell: &(dyn Fn(&str) + Sync),
+        control: &Control,
+    ) -> Result<Option<MobilityFound>> {
+        if !matches!(
+            self.noise,
+            MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
+        ) {
+            return Ok(None);
+        }
+        tell("learning measurement noise and mobility");
+        let (training, config) = (self.training, self.config);
+        let found = by_recipe(training, config, &self.noise, None, self.horizon, control);
+        match found {
+            Err(error)
+                if error.is_numerical() && config.mobility.noise == MeasurementNoise::Auto =>
+            {
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
     }
 
     /// What the page says of score and mobility.
