@@ -72,9 +72,11 @@ mod observable;
 mod observe;
 mod pipeline;
 mod quadrature;
+mod random;
 mod report;
 mod reproduce;
 mod score;
+mod simd;
 mod simulate;
 mod systems;
 mod validate;
@@ -129,6 +131,7 @@ pub use pipeline::{
     Results, RingConfig, RingSpan, RolloutConfig, RunFolder, Runs, ScoreConfig, ScoreKind,
     ScoreResults, Truth, ValidationResults, fit_langevin, validate_model,
 };
+pub use random::{Purpose, Stream};
 pub use report::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
     LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, ResidualLines, Role, Section,
@@ -150,9 +153,10 @@ pub use score::{
     fit_conditional_potential, fit_conditional_score, fit_denoising_score, fit_logarithmic_score,
     fit_potential_score, fit_potential_score_without_noise, fit_score,
 };
+pub use simd::{GROUP, Real};
 pub use simulate::{
-    Dimensions, Dynamics, Failure, GROUP, Initial, Purpose, Real, Scheme, Sde, SimulateConfig,
-    Simulation, Stream, simulate_ensemble, simulate_to_file,
+    Dimensions, Dynamics, Failure, Initial, Scheme, Sde, SimulateConfig, Simulation,
+    simulate_ensemble, simulate_to_file,
 };
 pub use systems::{
     Affine2d, Affine2dReference, CoxIngersollRoss, DoubleWell, ExactFields, Function,

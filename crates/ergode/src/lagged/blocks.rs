@@ -8,7 +8,7 @@ use super::grid::Subsample;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// How samples are grouped into blocks that count as independent.
 ///

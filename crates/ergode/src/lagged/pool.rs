@@ -6,7 +6,7 @@ use super::blocks::Blocking;
 use super::grid::LagGrid;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
-use crate::simulate::Stream;
+use crate::random::Stream;
 
 /// Samples that may be drawn at random, each with the same probability.
 #[derive(Clone, Debug)]
@@ -194,7 +194,7 @@ mod tests {
     use ndarray::Array2;
 
     use super::*;
-    use crate::simulate::Purpose;
+    use crate::random::Purpose;
 
     fn ramp(rows: usize) -> Ensemble {
         Ensemble::from_array(Array2::from_shape_fn((rows, 1), |(i, _)| i as f64), 0.5).unwrap()

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::LangevinModel;
 use crate::control::Control;
 use crate::error::{Error, Result, require_positive};
-use crate::simulate::{AlignedBuffer, GROUP, Purpose, Scheme, Sde, SimulateConfig, Stream};
+use crate::random::{Purpose, Stream};
+use crate::simd::{AlignedBuffer, GROUP};
+use crate::simulate::{Scheme, Sde, SimulateConfig};
 
 /// How the step is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -28,8 +28,9 @@ use crate::error::{Error, Result};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
 use crate::observe::Observation;
+use crate::random::Stream;
 use crate::score::Score;
-use crate::simulate::{Sde, Stream};
+use crate::simulate::Sde;
 
 /// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
 /// be at least this fraction of their mean over the start states.

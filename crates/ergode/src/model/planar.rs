@@ -4,7 +4,8 @@ use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
 use crate::observable::{Polynomial, Polynomials};
 use crate::score::{ClosedFormScore, Confinement};
-use crate::simulate::{Dimensions, Dynamics, Real};
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics};
 
 /// A model of D coordinates whose potential and mobility, of E = D² entries, are polynomials.
 pub(super) struct Planar<'a, const D: usize, const E: usize> {

@@ -6,7 +6,8 @@ use super::LangevinModel;
 use crate::control::Control;
 use crate::data::Trajectory;
 use crate::error::Result;
-use crate::simulate::{Initial, SimulateConfig, Simulation, Stream, simulate_ensemble};
+use crate::random::Stream;
+use crate::simulate::{Initial, SimulateConfig, Simulation, simulate_ensemble};
 
 /// The outcome of a simulation of a model.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::linalg;
-use crate::simulate::{Dimensions, GROUP, Scheme, Sde, TileDynamics, advance_tiles};
+use crate::simd::GROUP;
+use crate::simulate::{Dimensions, Scheme, Sde, TileDynamics, advance_tiles};
 
 /// Trajectories in a tile for polynomials, whose values should stay in the cache, and for networks,
 /// whose weights are packed once per tile.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::engine::{Batch, Engine, Tile};
 use super::mlp::Mlp;
 use super::tile::{Plan, Scratch, Task};
-use crate::simulate::AlignedBuffer;
+use crate::simd::AlignedBuffer;
 
 /// The most partial gradients of a batch: each is summed by one thread, and their number does not
 /// depend on the number of threads.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// f(x) = W_L silu(W_{L−1} ⋯ silu(W_1 x + b_1) ⋯) + b_L, with silu(z) = z/(1 + e^{−z}).
 ///

@@ -11,7 +11,7 @@ use super::activation::{Activate, Deactivate};
 use super::engine::{Batch, Tile};
 use super::mlp::{Layer, Mlp};
 use super::product::{Rows, Source, columns, multiply, outer, pack, stride, sum_rows};
-use crate::simulate::AlignedBuffer;
+use crate::simd::AlignedBuffer;
 
 /// Bytes of activations in a tile: half of a common second-level cache, which also has to hold
 /// weights and their gradient.

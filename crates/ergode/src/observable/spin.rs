@@ -6,7 +6,7 @@ use super::dual::{First, Ring, Second};
 use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::simulate::Lanes;
+use crate::simd::Lanes;
 
 const FAMILIES: [&str; 11] = [
     "b0 m", "b1 m", "b2 m", "u", "T u", "P u", "C u", "a", "T a", "P a", "C a",

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Ensemble, Times, Trajectory};
 use crate::error::{Error, Result};
 use crate::linalg;
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// The map between the state of a model and what was observed,
 ///

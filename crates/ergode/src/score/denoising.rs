@@ -12,7 +12,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::Pool;
 use crate::nn::{Batch, CpuEngine, Engine, Mlp, TrainConfig, TrainReport, train};
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// How a stationary score is learned by denoising.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, require_positive};
 use crate::nn::{Batch, Engine, Mlp, Task, Tile};
-use crate::simulate::Stream;
+use crate::random::Stream;
 
 /// Inputs of a network and the numbers t that its outputs are multiplied with in ⟨½|y|² + y·t⟩.
 ///

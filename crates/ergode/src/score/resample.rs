@@ -10,9 +10,9 @@ use crate::check::{kolmogorov_tail, two_sample};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Result, require_positive};
-use crate::simulate::{
-    Dimensions, GROUP, Initial, Purpose, Scheme, Sde, SimulateConfig, Stream, simulate_ensemble,
-};
+use crate::random::{Purpose, Stream};
+use crate::simd::GROUP;
+use crate::simulate::{Dimensions, Initial, Scheme, Sde, SimulateConfig, simulate_ensemble};
 
 /// How a score is sampled: dz = s dt + √2 dW in standardised coordinates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

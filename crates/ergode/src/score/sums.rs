@@ -11,7 +11,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result, require_positive};
 use crate::lagged::{BlockId, LaggedConfig};
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// What a score in a linear span minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

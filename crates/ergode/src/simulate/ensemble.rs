@@ -7,12 +7,12 @@ use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::lanes::AlignedBuffer;
-use super::random::{LaneStreams, Purpose, Stream};
-use super::sde::{GROUP, Scheme, Sde};
+use super::sde::{Scheme, Sde};
 use crate::control::Control;
 use crate::data::{Ensemble, RowStream};
 use crate::error::{Error, Result, require_positive};
+use crate::random::{LaneStreams, Purpose, Stream};
+use crate::simd::{AlignedBuffer, GROUP};
 
 /// What to simulate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use pulp::Simd;
 
-use super::lanes::{AlignedBuffer, Lanes, Real};
 use super::sde::{Dimensions, Scheme};
+use crate::simd::{AlignedBuffer, Lanes, Real};
 
 /// Drift and noise of a whole tile, coordinate-major, (dimension, lane).
 pub(super) trait Stages: Dimensions {

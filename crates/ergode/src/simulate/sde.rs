@@ -3,8 +3,8 @@
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
-use super::lanes::{Lanes, Real};
 use super::platen::{Stages, platen};
+use crate::simd::{GROUP, Lanes, Real};
 
 /// How many numbers an equation deals in.
 pub trait Dimensions: Sync {
@@ -54,11 +54,6 @@ impl Scheme {
         }
     }
 }
-
-/// Number of trajectories that are advanced together in one vector group.
-///
-/// A multiple of every SIMD width, so that the lanes of a group fill whole registers.
-pub const GROUP: usize = 8;
 
 /// An equation as the simulator sees it: a tile of trajectories advanced by whole steps.
 ///

@@ -2,9 +2,9 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::lanes::{AlignedBuffer, Lanes, Real};
 use super::platen::{Stages, platen};
 use super::sde::{Dimensions, Scheme};
+use crate::simd::{AlignedBuffer, Lanes, Real};
 
 /// An Itô equation dx = F(x) dt + √2 Σ(x) dW on tiles, coordinate-major, (dimension, lane).
 pub(crate) trait TileDynamics: Dimensions {

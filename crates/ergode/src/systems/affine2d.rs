@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::{ExactFields, Grid2d, Parameters, Protocol, System};
 use crate::error::{Error, Result};
-use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
+use crate::random::Stream;
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
 /// dx = (−∇U + ωJx) dt + B(x) dW, U = (x² + y²)²/4 + (x² + y²)/2, B = B₀ + x B₁ + y B₂
 /// (`eq:affine_2d_reference_sde_main`). In the √2 Σ convention, D = ½ B Bᵀ.

@@ -8,7 +8,9 @@ use super::special::{
 };
 use super::{ExactFields, Parameters, Protocol, System, Transition};
 use crate::error::{Error, Result, require_positive};
-use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
+use crate::random::Stream;
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
 /// dX = κ(θ − X) dt + √(2γX) dW, X > 0 (`eq:cir_sde_results`).
 ///

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::{ExactFields, Parameters, Protocol, System};
 use crate::error::{Result, require_positive};
-use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
+use crate::random::Stream;
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
 /// dx = [D s + D'] dt + √(2D) dW with p_ss ∝ exp(−h (x² − 1)²) and D(x) = d (1 + a/(1 + x²)).
 ///

@@ -22,9 +22,8 @@ use serde_json::{Map, Value};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::simulate::{
-    Initial, Purpose, Sde, SimulateConfig, Simulation, Stream, simulate_ensemble,
-};
+use crate::random::{Purpose, Stream};
+use crate::simulate::{Initial, Sde, SimulateConfig, Simulation, simulate_ensemble};
 
 pub use affine2d::{Affine2d, Affine2dReference};
 pub use cir::CoxIngersollRoss;

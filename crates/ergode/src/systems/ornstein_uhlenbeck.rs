@@ -7,7 +7,9 @@ use serde_json::Value;
 use super::{ExactFields, Parameters, Protocol, System, Transition};
 use crate::error::{Error, Result};
 use crate::linalg;
-use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
+use crate::random::Stream;
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
 /// Parameters of dx = −A (x − μ) dt + √2 Σ dW, D = Σ Σᵀ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -9,7 +9,9 @@ use super::{ExactFields, Parameters, Protocol, System};
 use crate::error::{Error, Result, require_positive};
 use crate::linalg::multiply;
 use crate::quadrature::gauss_legendre;
-use crate::simulate::{Dimensions, Dynamics, Real, Scheme, SimulateConfig, Stream};
+use crate::random::Stream;
+use crate::simd::Real;
+use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
 /// dm_i = [A_i H_i − γ m_i × H_i + Θ(4α∥ − 2α⊥) m_i] dt + √(2Θ) A_i^{1/2} dW_i on a ring of N
 /// sites (`eq:soft_spin_ll_sde_results`); the state is (m_1x, m_1y, m_1z, m_2x, ...).

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::check::normal_score;
 use crate::lagged::Jackknife;
 use crate::linalg;
+use crate::random::{Purpose, Stream};
 use crate::score::normal_tails;
-use crate::simulate::{Purpose, Stream};
 
 /// A distance between a rollout and the held-out data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

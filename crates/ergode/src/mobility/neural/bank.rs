@@ -13,8 +13,8 @@ use crate::data::Standardiser;
 use crate::error::Result;
 use crate::lagged::{PairTile, Pool};
 use crate::mobility::conditional::{Channels, ConditionalOperator, PairValues};
+use crate::random::{Purpose, Stream};
 use crate::score::Windows;
-use crate::simulate::{Purpose, Stream};
 
 /// States whose sums are formed by one thread.
 const CHUNK: usize = 512;

@@ -4,7 +4,7 @@ use super::bank::{Applied, Slice};
 use super::tensor::TensorMap;
 use crate::error::Result;
 use crate::nn::{Batch, Engine, Mlp, Task, Tile};
-use crate::simulate::{Purpose, Stream};
+use crate::random::{Purpose, Stream};
 
 /// J = Σ w_mn(τ) |A\[δM\] − target|² + λ_mean |⟨δM⟩|² + λ_reg ⟨y²⟩ (`eq:app_affine_2d_mobility_loss`), where
 /// the outputs y of the network are zero for M = Φ.

@@ -11,10 +11,10 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 use crate::lagged::{LagGrid, Pool};
 use crate::nn::{Batch, CpuEngine, Engine, Mlp, TrainConfig, TrainReport, train};
+use crate::random::{Purpose, Stream};
 use crate::score::Score;
 use crate::score::regression::{Denoising, DenoisingTask, NoiseConfig, Noisy, Regression};
 use crate::score::windows::{Layout, Windows};
-use crate::simulate::{Purpose, Stream};
 
 /// How a conditional score is learned.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

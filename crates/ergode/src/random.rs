@@ -6,7 +6,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::sde::GROUP;
+use crate::simd::GROUP;
 
 /// What a stream is used for; streams of different purpose never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

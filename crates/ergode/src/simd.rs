@@ -179,6 +179,11 @@ impl<S: Simd> Real for Lanes<S> {
     }
 }
 
+/// Number of trajectories that are advanced together in one vector group.
+///
+/// A multiple of every SIMD width, so that the lanes of a group fill whole registers.
+pub const GROUP: usize = 8;
+
 /// A buffer of numbers that begins on a cache line, so that vectors in it never straddle two.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignedBuffer<T = f64> {
