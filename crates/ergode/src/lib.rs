@@ -63,6 +63,7 @@ mod check;
 mod control;
 mod data;
 mod error;
+mod finding;
 mod lagged;
 mod linalg;
 mod mobility;
@@ -78,12 +79,11 @@ mod reproduce;
 mod score;
 mod simd;
 mod simulate;
+mod stats;
 mod systems;
 mod validate;
 
-pub use check::{
-    CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
-};
+pub use check::{CheckConfig, CheckReport, CoordinateReport, check_ensemble};
 pub use control::Control;
 pub use data::{
     BurnIn, Converted, Ensemble, ReadOptions, Segment, SharedRows, Standardiser, StoredRows,
@@ -91,6 +91,7 @@ pub use data::{
     read_ensemble_watched, write_arrays, write_ensemble,
 };
 pub use error::{Error, Result};
+pub use finding::{Finding, FindingKind, Severity, Verdict};
 pub use lagged::{
     BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial,
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,

@@ -4,9 +4,10 @@ use std::f64::consts::TAU;
 
 use ergode::{
     Auto, CheckConfig, Choice, Climatology, Control, Cycle, CycleConfig, Delays, Ensemble,
-    FitConfig, Fitted, LangevinModel, Observation, ObservationConfig, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Purpose, RunFolder, SimulateConfig, Stream, Times, Trajectory,
-    TrendKind, check_ensemble, compare_climatology, fit_langevin, fit_observation, simulate_model,
+    FindingKind, FitConfig, Fitted, LangevinModel, Observation, ObservationConfig,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, RunFolder, SimulateConfig, Stream,
+    Times, Trajectory, TrendKind, check_ensemble, compare_climatology, fit_langevin,
+    fit_observation, simulate_model,
 };
 use ndarray::{Array2, Axis, array, s};
 
@@ -66,7 +67,7 @@ fn one_coordinate_of_two_is_learned_with_delays() {
 
     let (plain, _) = fit(&data, &FitConfig::default());
     let found = plain.validation.reasons.iter();
-    assert!(found.into_iter().any(|f| f.kind == "non-markov"));
+    assert!(found.into_iter().any(|f| f.kind == FindingKind::NonMarkov));
     assert!(plain.results.validation.rmse_over_floor > 2.0, "the twin");
 }
 
@@ -275,8 +276,20 @@ fn a_trend_is_taken_out_and_put_back() {
     println!("z {} {}", worst(&with), worst(&ignored));
     assert!(worst(&with) < 1.0);
     assert!(worst(&ignored) > Z_BOUND, "the twin");
-    assert!(ignored.validation.reasons.iter().any(|f| f.kind == "trend"));
-    assert!(!with.validation.reasons.iter().any(|f| f.kind == "trend"));
+    assert!(
+        ignored
+            .validation
+            .reasons
+            .iter()
+            .any(|f| f.kind == FindingKind::Trend)
+    );
+    assert!(
+        !with
+            .validation
+            .reasons
+            .iter()
+            .any(|f| f.kind == FindingKind::Trend)
+    );
 
     // In simulations within the record the trend is there, beyond it is not.
     let trend = read.observation().trend.as_ref().unwrap();
@@ -409,7 +422,7 @@ fn a_relaxation_that_depends_on_the_season_is_told() {
         fit.check
             .findings
             .iter()
-            .any(|f| f.kind == "cycle-dynamics")
+            .any(|f| f.kind == FindingKind::CycleDynamics)
     };
     assert!(found(0.7));
     assert!(!found(0.0));

@@ -1,8 +1,9 @@
 //! From uneven and gappy data to a verdict.
 
 use ergode::{
-    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FitConfig, Fitted, Purpose,
-    Recipe, RunFolder, Severity, Stream, Times, Trajectory, Verdict, check_ensemble, fit_langevin,
+    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FindingKind, FitConfig, Fitted,
+    Purpose, Recipe, RunFolder, Severity, Stream, Times, Trajectory, Verdict, check_ensemble,
+    fit_langevin,
 };
 
 use crate::lagged_uneven::poisson;
@@ -85,11 +86,15 @@ fn gaps_are_counted_and_bridged() {
     let report = check_ensemble(&whole, &CheckConfig::default(), &Control::new()).unwrap();
     println!("{:#?}", report.findings);
     assert_eq!(report.verdict, Verdict::Pass);
-    let found = |kind: &str| report.findings.iter().any(|f| f.kind == kind);
+    let found = |kind: &str| report.findings.iter().any(|f| f.kind.as_str() == kind);
     assert!(found("uneven-sampling") && found("usable-lags") && !found("gaps"));
 
     let report = check_ensemble(&gappy, &CheckConfig::default(), &Control::new()).unwrap();
-    let gaps = report.findings.iter().find(|f| f.kind == "gaps").unwrap();
+    let gaps = report
+        .findings
+        .iter()
+        .find(|f| f.kind == FindingKind::Gaps)
+        .unwrap();
     println!("{:#?}", report.findings);
     assert_eq!(gaps.severity, Severity::Info);
     assert!(

@@ -1,9 +1,9 @@
 //! Rollouts against held-out data: perfect models pass, planted defects do not.
 
 use ergode::{
-    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Finding, Initial, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde, Severity, SimulateConfig,
-    System, ValidateConfig, Validation, Verdict, validate_rollouts,
+    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Finding, FindingKind, Initial,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde,
+    Severity, SimulateConfig, System, ValidateConfig, Validation, Verdict, validate_rollouts,
 };
 use ndarray::Array2;
 
@@ -176,7 +176,12 @@ fn a_missing_divergence_is_seen() {
     let rollout = defective(&NoDivergence(system), &system, time, interval, count);
     let validation = validate(&data, rollout);
     assert_ne!(validation.verdict, Verdict::Pass);
-    assert!(validation.reasons.iter().any(|r| r.kind == "density"));
+    assert!(
+        validation
+            .reasons
+            .iter()
+            .any(|r| r.kind == FindingKind::Density)
+    );
 }
 
 #[test]
@@ -223,7 +228,7 @@ fn reasons_from_elsewhere_change_the_verdict() {
     assert!(validation.constant_rmse.is_some());
     assert_eq!(validation.correlations.curves.len(), 18);
     let finding = |severity, message: &str| Finding {
-        kind: "given".into(),
+        kind: FindingKind::Data,
         severity,
         message: message.into(),
         advice: String::new(),

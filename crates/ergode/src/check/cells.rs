@@ -3,6 +3,7 @@
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::stats::normal_score;
 
 /// Trajectories from which these are the clusters; fewer are cut into stretches of time.
 const MANY_TRAJECTORIES: usize = 16;
@@ -168,11 +169,6 @@ impl Cells {
         };
         Some(Slope { value, error, z })
     }
-}
-
-/// A Student t of ν degrees of freedom as a normal score (Wallace, 1959).
-pub(crate) fn normal_score(t: f64, nu: f64) -> f64 {
-    t.signum() * (nu * (t * t / nu).ln_1p()).sqrt() * (8.0 * nu + 1.0) / (8.0 * nu + 3.0)
 }
 
 fn middle(cells: &[Cell]) -> f64 {

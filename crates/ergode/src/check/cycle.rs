@@ -6,10 +6,10 @@ use rayon::prelude::*;
 
 use super::CheckConfig;
 use super::record::Record;
-use super::report::{Finding, Severity, digits};
 use super::series::Series;
 use crate::control::Control;
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity, digits};
 
 /// Fewest periods in the record.
 const PERIODS: f64 = 3.0;
@@ -70,7 +70,7 @@ pub(super) fn find(
         let size = line.amplitude();
         let small = size < config.cycle_amplitude;
         findings.push(Finding::new(
-            "cycle",
+            FindingKind::Cycle,
             if small {
                 Severity::Info
             } else {

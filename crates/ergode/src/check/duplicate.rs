@@ -2,8 +2,8 @@
 
 use super::CheckConfig;
 use super::record::Record;
-use super::report::{Finding, Severity};
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::linalg;
 
 /// Report coordinates that are nearly linear functions of others; returns the independent ones.
@@ -28,7 +28,7 @@ pub(super) fn find(
         // Of a pair the smaller eigenvalue is 1 − |c|.
         let exact = 1.0 - c.abs() < config.duplicate_eigenvalue;
         findings.push(Finding::new(
-            "duplicate",
+            FindingKind::Duplicate,
             if exact {
                 Severity::Fail
             } else {
@@ -60,7 +60,7 @@ pub(super) fn find(
             .map(|&k| format!("'{}'", names[kept[k]]))
             .collect();
         findings.push(Finding::new(
-            "duplicate",
+            FindingKind::Duplicate,
             Severity::Fail,
             format!(
                 "coordinates {} are linearly dependent (eigenvalue {:.1e} of the correlation matrix)",

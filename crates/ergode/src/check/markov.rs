@@ -3,14 +3,14 @@
 use ndarray::{Array2, s};
 
 use super::CheckConfig;
-use super::cells::normal_score;
 use super::record::Record;
-use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::{Jackknife, PairSums};
 use crate::linalg;
 use crate::observable::FunctionList;
+use crate::stats::normal_score;
 
 /// Effective samples for each observable.
 const SAMPLES_PER_OBSERVABLE: f64 = 40.0;
@@ -104,7 +104,7 @@ pub(super) fn test(
     let pairs = setting.observed * dim;
     let (pair, step) = (k % pairs, steps[k / pairs]);
     let finding = Finding::new(
-        "non-markov",
+        FindingKind::NonMarkov,
         Severity::Warn,
         format!(
             "the coordinates are not Markov: between '{}' and '{}', the covariance at lag {} \

@@ -17,17 +17,14 @@ use std::borrow::Cow;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 
-pub(crate) use cells::normal_score;
 pub use config::CheckConfig;
 use correlation::{Correlations, Curve};
 pub(crate) use markov::MarkovOutcome;
 use record::Record;
 pub(crate) use record::interval as mean_interval;
-pub(crate) use report::digits;
-pub use report::{CheckReport, CoordinateReport, Finding, Severity, Verdict};
-pub(crate) use series::fourier;
-pub(crate) use stationarity::{kolmogorov_tail, two_sample};
+pub use report::{CheckReport, CoordinateReport};
 
 /// Samples below which nothing is tested.
 const FEWEST: usize = 32;
@@ -68,7 +65,7 @@ fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Resu
         .collect();
     if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
         report.findings.push(Finding::new(
-            "short-record",
+            FindingKind::ShortRecord,
             Severity::Fail,
             format!(
                 "there is too little to test: {} samples, at most {} in a row, {} coordinates that vary",
@@ -178,7 +175,7 @@ pub(crate) fn test_markov(
         noisy: report
             .findings
             .iter()
-            .any(|f| f.kind == "noise" && f.severity > Severity::Info),
+            .any(|f| f.kind == FindingKind::Noise && f.severity > Severity::Info),
     };
     let record = Record::new(Cow::Borrowed(states), control)?;
     markov::test(&record, &setting, config, control)
@@ -215,7 +212,7 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
         .into_iter()
         .map(|warning| {
             let (message, advice) = warning.split_once("; ").unwrap_or((&warning, ""));
-            Finding::new("data", Severity::Warn, message, advice)
+            Finding::new(FindingKind::Data, Severity::Warn, message, advice)
         })
         .collect();
     let mut findings: Vec<Finding> = findings;
@@ -349,7 +346,7 @@ fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Fin
     }
     let name = &record.ensemble.names()[slowest];
     Some(Finding::new(
-        "short-record",
+        FindingKind::ShortRecord,
         if many < config.short_fail {
             Severity::Fail
         } else {
@@ -401,7 +398,7 @@ fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Opt
         return None;
     };
     Some(Finding::new(
-        "coarse-sampling",
+        FindingKind::CoarseSampling,
         severity,
         format!(
             "the sampling interval {} is {ratio:.2} of the fastest decorrelation time, {} of '{}'",
@@ -422,7 +419,7 @@ fn usable_lags(report: &mut CheckReport, first: f64) {
         .fold(report.sampling_interval, f64::max);
     report.usable_lags = [first, last.max(first)];
     report.findings.push(Finding::new(
-        "usable-lags",
+        FindingKind::UsableLags,
         Severity::Info,
         format!("lags from {} to {} are usable", digits(first), digits(last)),
         "choose the lags of a fit in this range",

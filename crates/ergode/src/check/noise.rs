@@ -3,11 +3,11 @@
 use ndarray::Array2;
 
 use super::CheckConfig;
-use super::cells::normal_score;
 use super::correlation::Correlations;
 use super::record::Record;
-use super::report::{Finding, Severity};
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::linalg;
+use crate::stats::normal_score;
 
 /// Samples per decorrelation time below which the curve near 0 is not resolved.
 const RESOLVED: f64 = 8.0;
@@ -37,7 +37,7 @@ pub(super) fn find(
                 return false;
             }
             findings.push(Finding::new(
-                "noise",
+                FindingKind::Noise,
                 Severity::Warn,
                 format!(
                     "coordinate '{}' carries measurement noise: {:.1} % of its variance, a noise of \

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::report::{Finding, Severity, digits};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::{Blocking, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged};
 use crate::observable::Functions;
 
@@ -147,7 +147,7 @@ pub(super) fn unevenness(ensemble: &Ensemble) -> Option<Finding> {
         .fold((f64::INFINITY, 0.0f64), |(a, b), m| (a.min(m), b.max(m)));
     if most > DOUBTFUL * least {
         return Some(Finding::new(
-            "uneven-sampling",
+            FindingKind::UnevenSampling,
             Severity::Warn,
             format!(
                 "some trajectories have a sample every {}, others every {}",
@@ -167,7 +167,7 @@ pub(super) fn unevenness(ensemble: &Ensemble) -> Option<Finding> {
     let advice =
         "a fit collects pairs in windows of lags; spectra and passage times are not compared";
     Some(Finding::new(
-        "uneven-sampling",
+        FindingKind::UnevenSampling,
         Severity::Info,
         message,
         advice,
@@ -204,7 +204,12 @@ pub(super) fn gaps(ensemble: &Ensemble) -> Option<Finding> {
     );
     let advice = "pairs do not cross gaps; where these are samples that were not taken, not breaks between \
                   records, let them be bridged (bridge_gaps)";
-    Some(Finding::new("gaps", Severity::Info, message, advice))
+    Some(Finding::new(
+        FindingKind::Gaps,
+        Severity::Info,
+        message,
+        advice,
+    ))
 }
 
 pub(super) fn longest(ensemble: &Ensemble) -> usize {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::record::Record;
 use crate::control::Control;
 use crate::error::Result;
+use crate::stats::Fourier;
 
 /// Most bins of a series.
 pub(super) const BINS: usize = 1 << 15;
@@ -158,11 +159,10 @@ impl Series {
     /// |Σ_b s_b e^{−2πi f b w}|² at the frequencies k/(n w), n the next power of two, k ≤ n/2.
     pub(super) fn periodogram(&self, j: usize) -> Vec<f64> {
         let n = self.len().next_power_of_two();
-        let mut re = self.sums[j].clone();
-        re.resize(n, 0.0);
-        let mut im = vec![0.0; n];
-        fourier(&mut re, &mut im);
-        (0..=n / 2).map(|k| re[k] * re[k] + im[k] * im[k]).collect()
+        let mut fourier = Fourier::new(n);
+        fourier.input[..self.len()].copy_from_slice(&self.sums[j]);
+        let amplitudes = fourier.transform().iter();
+        amplitudes.map(|amplitude| amplitude.norm_sqr()).collect()
     }
 
     /// Correlation of neighbouring bins.
@@ -216,57 +216,6 @@ impl Series {
         for (k, sum) in self.sums[j].iter_mut().enumerate() {
             let (s, c) = (TAU * frequency * (self.start + self.times[k])).sin_cos();
             *sum -= self.counts[k] * damping * (a * c + b * s);
-        }
-    }
-}
-
-/// Discrete Fourier transform in place, Σ_b z_b e^{−2πi kb/n}, n a power of two.
-pub(crate) fn fourier(re: &mut [f64], im: &mut [f64]) {
-    let n = re.len();
-    for i in 1..n {
-        let j = i.reverse_bits() >> (usize::BITS - n.trailing_zeros());
-        if i < j {
-            re.swap(i, j);
-            im.swap(i, j);
-        }
-    }
-    let mut half = 1;
-    while half < n {
-        for k in 0..half {
-            let (s, c) = (-PI * k as f64 / half as f64).sin_cos();
-            for i in (k..n).step_by(2 * half) {
-                let (a, b) = (re[i + half], im[i + half]);
-                let (x, y) = (a * c - b * s, a * s + b * c);
-                re[i + half] = re[i] - x;
-                im[i + half] = im[i] - y;
-                re[i] += x;
-                im[i] += y;
-            }
-        }
-        half *= 2;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_transform_equals_the_sum() {
-        let n = 16;
-        let z: Vec<(f64, f64)> = (0..n)
-            .map(|b| ((b * b % 7) as f64, (b % 3) as f64))
-            .collect();
-        let (mut re, mut im): (Vec<f64>, Vec<f64>) = z.iter().copied().unzip();
-        fourier(&mut re, &mut im);
-        for k in 0..n {
-            let (mut x, mut y) = (0.0, 0.0);
-            for (b, (a, i)) in z.iter().enumerate() {
-                let (s, c) = (-TAU * (k * b) as f64 / n as f64).sin_cos();
-                x += a * c - i * s;
-                y += a * s + i * c;
-            }
-            assert!((re[k] - x).abs() + (im[k] - y).abs() < 1e-11);
         }
     }
 }

@@ -3,9 +3,10 @@
 use super::CheckConfig;
 use super::cells::{Cells, Regressor};
 use super::record::Record;
-use super::report::{Finding, Severity};
 use crate::control::Control;
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity};
+use crate::stats::{kolmogorov_tail, two_sample};
 
 /// Values read at most by a pass over cells.
 const VALUES: usize = 8_000_000;
@@ -38,7 +39,7 @@ pub(super) fn trends(
             let size = change.abs() / record.scales.scale[j];
             let small = size < config.stationarity_size;
             findings.push(Finding::new(
-                "trend",
+                FindingKind::Trend,
                 if small {
                     Severity::Info
                 } else {
@@ -109,7 +110,7 @@ pub(super) fn halves(
             continue;
         }
         findings.push(Finding::new(
-            "nonstationary",
+            FindingKind::NonStationary,
             if large {
                 Severity::Warn
             } else {
@@ -216,38 +217,4 @@ impl Samples {
         let samples = self.values[j].iter().zip(&self.times);
         two_sample(samples.map(|(x, t)| (*x, *t < middle)).collect())
     }
-}
-
-/// sup |F_1 − F_2| between the samples that are marked and those that are not, and
-/// n_1 n_2 / (n_1 + n_2).
-pub(crate) fn two_sample(mut order: Vec<(f64, bool)>) -> (f64, f64) {
-    order.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let marked = order.iter().filter(|s| s.1).count() as f64;
-    let others = order.len() as f64 - marked;
-    if marked == 0.0 || others == 0.0 {
-        return (0.0, 0.0);
-    }
-    let (mut difference, mut largest) = (0.0f64, 0.0f64);
-    for (k, (x, is_marked)) in order.iter().enumerate() {
-        difference += if *is_marked {
-            1.0 / marked
-        } else {
-            -1.0 / others
-        };
-        if order.get(k + 1).is_none_or(|next| next.0 > *x) {
-            largest = largest.max(difference.abs());
-        }
-    }
-    (largest, marked * others / (marked + others))
-}
-
-/// Q(λ) = 2 Σ_{k≥1} (−1)^{k−1} e^{−2 k² λ²}, the probability that √n sup|F_1 − F_2| exceeds λ.
-pub(crate) fn kolmogorov_tail(lambda: f64) -> f64 {
-    if lambda.is_nan() || lambda < 0.3 {
-        return 1.0;
-    }
-    let term = |k: i32| {
-        2.0 * f64::from(1 - 2 * ((k + 1) % 2)) * (-2.0 * f64::from(k * k) * lambda * lambda).exp()
-    };
-    (1..20).map(term).sum::<f64>().clamp(0.0, 1.0)
 }

@@ -7,8 +7,8 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::equations::{Equations, GeneratorResidual};
-use crate::check::digits;
 use crate::error::{Error, Result};
+use crate::finding::digits;
 use crate::lagged::{Jackknife, deviations};
 use crate::linalg;
 

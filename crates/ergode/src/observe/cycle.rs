@@ -4,11 +4,13 @@ use ndarray::{Array1, Array2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::signal::{FOLDS, Trend, harmonics, visit};
-use crate::check::{CheckConfig, CheckReport, Finding, Severity, digits, normal_score};
+use crate::check::{CheckConfig, CheckReport};
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::paired;
 use crate::linalg;
+use crate::stats::normal_score;
 
 /// Mean μ(θ) and standard deviation σ(θ) at the phase θ = 2πt/period of absolute time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -215,7 +217,7 @@ pub(super) fn dynamics(
             .fold(0.0, f64::max);
         if z > config.stationarity_z && size > SIZE {
             findings.push(Finding::new(
-                "cycle-dynamics",
+                FindingKind::CycleDynamics,
                 Severity::Warn,
                 format!(
                     "the correlation of '{}' at lag {} changes with the phase of the cycle, by ±{size:.2} \

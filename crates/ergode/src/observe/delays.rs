@@ -3,9 +3,9 @@
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use crate::check::digits;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
+use crate::finding::digits;
 
 /// x(t − τ), x(t − 2τ), ... beside x(t).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

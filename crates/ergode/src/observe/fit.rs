@@ -10,12 +10,12 @@ use super::delays::{DelayTrial, Delays, even_interval};
 use super::signal::{MeanFit, choose, fit_trend, span};
 use super::{Observation, Trend};
 use crate::check::{
-    CheckConfig, CheckReport, Finding, FoundCycle, MarkovOutcome, Severity, Verdict,
-    check_ensemble, digits, find_cycles, test_markov,
+    CheckConfig, CheckReport, FoundCycle, MarkovOutcome, check_ensemble, find_cycles, test_markov,
 };
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
+use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 
 /// An observation with what was noticed while it was fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub fn fit_observation(
             observation.trend = fit_trend(record, degree)?;
             findings.extend(config.cycle.period.map(|_| {
                 Finding::new(
-                    "cycle",
+                    FindingKind::Cycle,
                     Severity::Info,
                     "no cycle was found that could be taken out",
                     "give cycle.period as a number where there is one",
@@ -89,7 +89,8 @@ pub fn fit_observation(
         control,
     )?;
     let told = observation.sentences().into_iter();
-    findings.extend(told.map(|text| Finding::new("observation", Severity::Info, text, "")));
+    findings
+        .extend(told.map(|text| Finding::new(FindingKind::Observation, Severity::Info, text, "")));
     report.findings.extend(findings);
     report
         .findings
@@ -268,7 +269,7 @@ fn conclude(
     let (delays, outcome) = outcomes.into_iter().nth(best).expect("one of them");
     report
         .findings
-        .retain(|finding| finding.kind != "non-markov");
+        .retain(|finding| finding.kind != FindingKind::NonMarkov);
     report.findings.extend(outcome.and_then(|o| o.finding));
     let words = trials.iter().map(|trial| {
         format!(
@@ -279,7 +280,7 @@ fn conclude(
         )
     });
     report.findings.push(Finding::new(
-        "delays",
+        FindingKind::Delays,
         Severity::Info,
         format!(
             "Markov test with delays {} apart ({})",

@@ -5,9 +5,9 @@ use std::f64::consts::TAU;
 use ndarray::{Array1, Array2, Axis, s};
 use serde::{Deserialize, Serialize};
 
-use crate::check::digits;
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::finding::digits;
 use crate::linalg;
 
 /// Σ_k a_k (u^k − ⟨u^k⟩) with u = (t − centre)/unit, ⟨·⟩ over the samples of the record.

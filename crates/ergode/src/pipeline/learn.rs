@@ -15,10 +15,10 @@ use super::results::{Measured, MobilityResults, Results, ScoreResults, Truth, Va
 use super::rollout::told;
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::{COMPARED, tile};
-use crate::check::{Finding, Severity};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::mobility::{MeasurementNoise, Mobility, Recipe};
 use crate::model::{LangevinModel, Provenance};
 use crate::observe::Observation;
@@ -145,7 +145,9 @@ impl Task<'_> {
         let mut findings = certificate.findings.clone();
         findings.extend(self.noticed.clone());
         let warnings = mobility.results.warnings.iter();
-        findings.extend(warnings.map(|text| Finding::new("mobility", Severity::Warn, text, "")));
+        findings.extend(
+            warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
+        );
         Ok(ModelStage {
             score: ScoreResults {
                 kind: found.kind,

@@ -27,10 +27,11 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::check::{CheckReport, Finding, Severity, check_ensemble};
+use crate::check::{CheckReport, check_ensemble};
 use crate::control::Control;
 use crate::data::{AtomicFile, Ensemble};
 use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::Page;
@@ -83,7 +84,7 @@ fn concluded(
     // Noise that was taken out is no longer a matter of concern.
     let corrected = stage.mobility.measurement_noise.is_some();
     let check = check.findings.iter();
-    let check = check.filter(|f| !(corrected && f.kind == "noise"));
+    let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));
     for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
         validation.add_findings(findings);
     }
@@ -125,7 +126,7 @@ pub fn fit_langevin(
         "check".to_owned(),
         spent + observed.as_ref().map_or(0.0, |o| o.1),
     );
-    let hopeless = |f: &&Finding| f.kind == "duplicate" && f.severity == Severity::Fail;
+    let hopeless = |f: &&Finding| f.kind == FindingKind::Duplicate && f.severity == Severity::Fail;
     if let Some(twice) = check.findings.iter().find(hopeless) {
         return Err(Error::input(format!("{}; {}", twice.message, twice.advice)));
     }

@@ -2,9 +2,10 @@
 
 use super::config::{FitConfig, ScoreKind};
 use super::score::near_zero;
-use crate::check::{CheckReport, Finding, Severity};
+use crate::check::CheckReport;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::mobility::{MeasurementNoise, Recipe};
 use crate::observe::Observation;
 
@@ -18,14 +19,14 @@ pub(super) fn decide(
 ) -> Result<(MeasurementNoise, Option<Finding>)> {
     match &config.mobility.noise {
         MeasurementNoise::None => Ok((MeasurementNoise::None, None)),
-        MeasurementNoise::Auto if check.findings.iter().all(|f| f.kind != "noise") => {
+        MeasurementNoise::Auto if check.findings.iter().all(|f| f.kind != FindingKind::Noise) => {
             Ok((MeasurementNoise::None, None))
         }
         MeasurementNoise::Auto => Ok(match obstacle(config, training, observation) {
             None => (MeasurementNoise::Estimate, None),
             Some(obstacle) => {
                 let finding = Finding::new(
-                    "noise",
+                    FindingKind::Noise,
                     Severity::Warn,
                     format!(
                         "the measurement noise of the record is not taken out of the fit: {obstacle}"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::Verdict;
+use crate::finding::Verdict;
 use crate::mobility::Recipe;
 use crate::observe::{DelayTrial, Observation};
 use crate::validate::Climatology;

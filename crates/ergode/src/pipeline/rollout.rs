@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::config::FitConfig;
 use super::results::ValidationResults;
-use crate::check::{Finding, Severity, decorrelation_times, mean_interval};
+use crate::check::{decorrelation_times, mean_interval};
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
 use crate::observe::Observation;
@@ -338,7 +339,7 @@ fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
     let outside = run.out_of_support;
     if outside > OUTSIDE.0 {
         findings.push(Finding {
-            kind: "out-of-support".into(),
+            kind: FindingKind::OutOfSupport,
             severity: if outside > OUTSIDE.1 {
                 Severity::Fail
             } else {
@@ -355,7 +356,7 @@ fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
     }
     if let Some(failure) = run.simulation.failures.first() {
         findings.push(Finding {
-            kind: "unstable".into(),
+            kind: FindingKind::Unstable,
             severity: Severity::Fail,
             message: failure.to_string(),
             advice: "Give a smaller step by simulate.dt.".into(),

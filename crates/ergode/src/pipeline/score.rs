@@ -7,10 +7,10 @@ use ndarray::ArrayView2;
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
 use super::truth::{COMPARED, tile};
-use crate::check::Severity;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
+use crate::finding::{FindingKind, Severity};
 use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
@@ -142,9 +142,10 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
 /// True where the held-out data are enough to tell, and tell that the score is wrong.
 fn refuted(certificate: &ScoreCertificate) -> bool {
     let findings = &certificate.findings;
-    let of = |kind: &str| findings.iter().find(|finding| finding.kind == kind);
-    let wrong = of("identities").is_some_and(|finding| finding.severity == Severity::Fail);
-    wrong && of("few-data").is_none()
+    let of = |kind| findings.iter().find(|finding| finding.kind == kind);
+    let wrong =
+        of(FindingKind::Identities).is_some_and(|finding| finding.severity == Severity::Fail);
+    wrong && of(FindingKind::FewData).is_none()
 }
 
 /// A score with what held-out data say of it.

@@ -12,10 +12,10 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::digits;
 use crate::control::Control;
 use crate::data::{BurnIn, Ensemble};
 use crate::error::Result;
+use crate::finding::digits;
 use crate::mobility::Recipe;
 use crate::pipeline::{
     FitConfig, Fitted, Reproduced, Reproduction, Results, RunFolder, fit_langevin, write_run,

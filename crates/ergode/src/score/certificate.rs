@@ -9,10 +9,10 @@ use super::Score;
 use super::identity::{Identity, IdentityTest};
 use super::moments::{Basis, Moments};
 use super::resample::{ResampleConfig, Resampling, resample};
-use crate::check::{Finding, Severity, Verdict, digits};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, accumulate_lagged};
 use crate::linalg;
 use crate::observable::{Functions, Library, Monomials};
@@ -309,7 +309,7 @@ impl ScoreCertificate {
                 _ => Severity::Warn,
             };
             self.findings.push(Finding::new(
-                "identities",
+                FindingKind::Identities,
                 severity,
                 format!(
                     "of {} averages that are zero for the exact score, {} is {} standard errors off \
@@ -326,7 +326,7 @@ impl ScoreCertificate {
         }
         if self.relative_floor > config.fail_error {
             self.findings.push(Finding::new(
-                "few-data",
+                FindingKind::FewData,
                 Severity::Info,
                 format!(
                     "chance alone gives an error of {}, so that smaller errors of the score cannot be \
@@ -352,7 +352,7 @@ fn judge_runs(resampling: &Resampling, config: &CertificateConfig) -> Vec<Findin
             Severity::Warn
         };
         findings.push(Finding::new(
-            "resampling",
+            FindingKind::Resampling,
             severity,
             format!(
                 "short Langevin runs from the data move the law of {} by {} \
@@ -366,7 +366,7 @@ fn judge_runs(resampling: &Resampling, config: &CertificateConfig) -> Vec<Findin
     }
     if resampling.refused > config.warn_refused {
         findings.push(Finding::new(
-            "refused",
+            FindingKind::Refused,
             Severity::Warn,
             format!(
                 "{} % of the Langevin steps would have left the support of the data",

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::normal_score;
 use crate::lagged::Jackknife;
+use crate::stats::{normal_score, normal_tails};
 
 /// An average that is zero for the exact score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -69,47 +69,5 @@ impl IdentityTest {
             z: worst.z,
             probability: (count as f64 * normal_tails(worst.z)).min(1.0),
         })
-    }
-}
-
-/// The probability that |Z| of a standard normal number exceeds |z|.
-pub(crate) fn normal_tails(z: f64) -> f64 {
-    let z = z.abs();
-    if z == f64::INFINITY {
-        return 0.0;
-    }
-    let density = (-0.5 * z * z).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    if z < 3.0 {
-        // Φ(z) − ½ = φ(z) Σ_k z^{2k+1} / (1·3·5···(2k+1)).
-        let (mut term, mut sum) = (z, 0.0);
-        for k in 1..60 {
-            sum += term;
-            term *= z * z / f64::from(2 * k + 1);
-        }
-        1.0 - 2.0 * density * sum
-    } else {
-        // 1 − Φ(z) = φ(z) / (z + 1/(z + 2/(z + 3/(z + ···)))).
-        let fraction = (1..80).rev().fold(z, |rest, k| z + f64::from(k) / rest);
-        2.0 * density / fraction
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tails_of_the_normal_law() {
-        for (z, tails) in [
-            (0.0, 1.0),
-            (1.0, 0.317_310_507_862_914_1),
-            (1.959_963_984_540_054, 0.05),
-            (-3.0, 2.699_796_063_260_19e-3),
-            (5.0, 5.733_031_437_583_87e-7),
-        ] {
-            assert!((normal_tails(z) / tails - 1.0).abs() < 1e-10, "{z}");
-        }
-        let (below, above) = (normal_tails(3.0 - 1e-9), normal_tails(3.0 + 1e-9));
-        assert!((below / above - 1.0).abs() < 1e-7);
     }
 }

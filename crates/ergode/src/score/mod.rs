@@ -28,7 +28,6 @@ pub use conditional::{
 pub use confinement::Confinement;
 pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
 pub use fields::{Gradients, SpinFields, StoredFields, VectorFields};
-pub(crate) use identity::normal_tails;
 pub use identity::{Identity, IdentityTest};
 pub use logarithmic::{LogarithmicScore, fit_logarithmic_score};
 pub(crate) use noise::PotentialMoments;

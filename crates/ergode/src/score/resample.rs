@@ -6,13 +6,13 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::Score;
-use crate::check::{kolmogorov_tail, two_sample};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Result, require_positive};
 use crate::random::{Purpose, Stream};
 use crate::simd::GROUP;
 use crate::simulate::{Dimensions, Initial, Scheme, Sde, SimulateConfig, simulate_ensemble};
+use crate::stats::{kolmogorov_tail, two_sample};
 
 /// How a score is sampled: dz = s dt + √2 dW in standardised coordinates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Finding, Severity, normal_score};
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
+use crate::finding::{Finding, FindingKind, Severity};
+use crate::stats::normal_score;
 
 /// Bins of the phase.
 const BINS: usize = 12;
@@ -157,7 +158,7 @@ impl Climatology {
                     false => Severity::Warn,
                 };
                 findings.push(Finding::new(
-                    "climatology",
+                    FindingKind::Climatology,
                     severity,
                     format!(
                         "the {what} of '{}' by phase is off by up to {:.0} % (z = {z:.1})",

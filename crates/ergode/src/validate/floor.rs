@@ -4,11 +4,10 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::check::normal_score;
 use crate::lagged::Jackknife;
 use crate::linalg;
 use crate::random::{Purpose, Stream};
-use crate::score::normal_tails;
+use crate::stats::{normal_score, normal_tails};
 
 /// A distance between a rollout and the held-out data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

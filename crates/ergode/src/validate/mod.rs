@@ -27,10 +27,10 @@ pub use ring::{RingCompareConfig, RingComparison, RingErrors, RingRollout, compa
 
 use serde::{Deserialize, Serialize};
 
-use crate::check::{Finding, Severity, Verdict};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
+use crate::finding::{Finding, Severity, Verdict};
 use setting::Setting;
 use verdict::judge;
 

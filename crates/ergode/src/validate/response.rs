@@ -3,14 +3,14 @@
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use crate::check::normal_score;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
 use crate::lagged::Jackknife;
 use crate::observable::Functions;
-use crate::score::{Score, normal_tails};
+use crate::score::Score;
 use crate::simulate::{Initial, Sde, SimulateConfig, simulate_ensemble};
+use crate::stats::{normal_score, normal_tails};
 
 /// The response of ⟨φ(x_t)⟩ to a kick in one initial coordinate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,16 +4,17 @@ use std::f64::consts::PI;
 use std::ops::Range;
 
 use rayon::prelude::*;
+use realfft::num_complex::Complex64;
 
 use super::config::ValidateConfig;
 use super::curves::{Comparison, CurveAxis, Shape, compare};
 use super::floor::Norm;
 use super::setting::Setting;
-use crate::check::fourier;
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::Result;
 use crate::lagged::Jackknife;
+use crate::stats::Fourier;
 
 /// Length of a stretch in units of the longest lag.
 const STRETCH: f64 = 4.0;
@@ -144,13 +145,8 @@ impl<'a> Welch<'a> {
                 let mut work = Work::new(dim, self.length);
                 for &(trajectory, start) in stretches {
                     work.load(&self.ensemble.trajectories()[trajectory], start);
-                    for first in (0..dim).step_by(2) {
-                        work.transform(first, &self.setting.scales.mean, &window);
-                        for j in first..dim.min(first + 2) {
-                            for (sum, band) in sums[j * bands..].iter_mut().zip(&self.bands) {
-                                *sum += work.power(band, j - first);
-                            }
-                        }
+                    for (j, sums) in sums[..dim * bands].chunks_exact_mut(bands).enumerate() {
+                        work.add_power(j, self.setting.scales.mean[j], &window, &self.bands, sums);
                     }
                     sums[dim * bands] += 1.0;
                     control.advance(1)?;
@@ -170,8 +166,7 @@ impl<'a> Welch<'a> {
 struct Work {
     dim: usize,
     rows: Vec<f64>,
-    re: Vec<f64>,
-    im: Vec<f64>,
+    fourier: Fourier,
 }
 
 impl Work {
@@ -179,41 +174,35 @@ impl Work {
         Self {
             dim,
             rows: vec![0.0; dim * length],
-            re: vec![0.0; length],
-            im: vec![0.0; length],
+            fourier: Fourier::new(length),
         }
     }
 
     fn load(&mut self, trajectory: &Trajectory, start: usize) {
-        trajectory.copy_rows(start..start + self.re.len(), &mut self.rows);
+        let length = self.rows.len() / self.dim;
+        trajectory.copy_rows(start..start + length, &mut self.rows);
     }
 
-    /// Transform coordinates `j` and `j` + 1 of the stretch together, one as the real and one as the
-    /// imaginary part.
-    fn transform(&mut self, j: usize, means: &[f64], window: &[f64]) {
-        for (part, j) in [&mut self.re, &mut self.im].into_iter().zip([j, j + 1]) {
-            if j == self.dim {
-                part.fill(0.0);
-                continue;
-            }
-            let rows = self.rows.chunks_exact(self.dim);
-            for ((value, row), w) in part.iter_mut().zip(rows).zip(window) {
-                *value = w * (row[j] - means[j]);
-            }
+    /// Add the mean |X_k|² over each band of coordinate `j` of the stretch to `sums`.
+    fn add_power(
+        &mut self,
+        j: usize,
+        mean: f64,
+        window: &[f64],
+        bands: &[Range<usize>],
+        sums: &mut [f64],
+    ) {
+        let column = self.rows.iter().skip(j).step_by(self.dim);
+        for ((value, x), w) in self.fourier.input.iter_mut().zip(column).zip(window) {
+            *value = w * (x - mean);
         }
-        fourier(&mut self.re, &mut self.im);
-    }
-
-    /// Mean |X_k|² over a band of the first (0) or the second (1) coordinate of the transform Z:
-    /// (Z_k + Z*_{n−k})/2 and (Z_k − Z*_{n−k})/2i.
-    fn power(&self, band: &Range<usize>, which: usize) -> f64 {
-        let n = self.re.len();
-        let sign = if which == 0 { 1.0 } else { -1.0 };
-        let square = |k: usize| {
-            let re = self.re[k] + sign * self.re[n - k];
-            let im = self.im[k] - sign * self.im[n - k];
-            0.25 * (re * re + im * im)
-        };
-        band.clone().map(square).sum::<f64>() / band.len() as f64
+        let amplitudes = self.fourier.transform();
+        for (sum, band) in sums.iter_mut().zip(bands) {
+            let power: f64 = amplitudes[band.clone()]
+                .iter()
+                .map(Complex64::norm_sqr)
+                .sum();
+            *sum += power / band.len() as f64;
+        }
     }
 }

@@ -3,12 +3,12 @@
 use super::config::ValidateConfig;
 use super::curves::Comparison;
 use super::floor::Distance;
-use crate::check::{Finding, Severity, digits};
+use crate::finding::{Finding, FindingKind, Severity, digits};
 
 /// How a family of curves speaks of itself.
 pub(super) struct Words {
     /// Name of the finding.
-    pub(super) kind: &'static str,
+    pub(super) kind: FindingKind,
     /// One of its curves, such as "the density of".
     pub(super) curve: &'static str,
     /// All of them.
@@ -18,39 +18,39 @@ pub(super) struct Words {
 }
 
 pub(super) const CORRELATIONS: Words = Words {
-    kind: "correlations",
+    kind: FindingKind::Correlations,
     curve: "the correlation of",
     all: "the fitted correlations",
     advice: "raise the degrees of the mobility, or fit it with more observables and longer lags",
 };
 pub(super) const OTHER_CORRELATIONS: Words = Words {
-    kind: "other-correlations",
+    kind: FindingKind::OtherCorrelations,
     curve: "the correlation (outside the fit, of standardised coordinates) of",
     all: "the correlations outside the fit",
     advice: "add such observables to the fit of the mobility, and certify the score",
 };
 pub(super) const MARGINALS: Words = Words {
-    kind: "density",
+    kind: FindingKind::Density,
     curve: "the density of",
     all: "the densities of the coordinates",
     advice: "the score or the divergence of the mobility is at fault, or the step of the rollout is too \
              long: certify the score, then halve the step",
 };
 pub(super) const JOINTS: Words = Words {
-    kind: "joint-density",
+    kind: FindingKind::JointDensity,
     curve: "the joint density of",
     all: "the joint densities",
     advice: "give the score a span that couples these coordinates, or more data",
 };
 pub(super) const SPECTRA: Words = Words {
-    kind: "spectrum",
+    kind: FindingKind::Spectrum,
     curve: "the power spectrum of",
     all: "the power spectra",
     advice: "compare at which frequencies: high ones belong to the diffusion, low ones to slow motions \
              that the mobility misses",
 };
 pub(super) const PASSAGES: Words = Words {
-    kind: "passage",
+    kind: FindingKind::Passage,
     curve: "the mean passage time of",
     all: "the mean passage times",
     advice: "compare barriers of the density and the slowest time scales of the model with those of the \

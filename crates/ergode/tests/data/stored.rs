@@ -5,9 +5,10 @@ use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ergode::{
-    Affine2d, BurnIn, CheckConfig, Control, Ensemble, LagGrid, LaggedConfig, Monomials,
-    ReadOptions, Recipe, RecipeConfig, Standardiser, Subsample, System, Values, accumulate_lagged,
-    check_ensemble, fit_mobility_recipe, generate, read_ensemble, write_ensemble,
+    Affine2d, BurnIn, CheckConfig, Control, Ensemble, FindingKind, LagGrid, LaggedConfig,
+    Monomials, ReadOptions, Recipe, RecipeConfig, Standardiser, Subsample, System, Values,
+    accumulate_lagged, check_ensemble, fit_mobility_recipe, generate, read_ensemble,
+    write_ensemble,
 };
 use ndarray::{Array2, Array3, Axis, array, concatenate};
 
@@ -279,7 +280,7 @@ fn trends_and_constants_are_taken_out_of_rows_in_a_file() {
     let [small, large] = both(&folder, &data);
     let check = |data: &Ensemble| check_ensemble(data, &CheckConfig::default(), &control).unwrap();
     let report = check(&large);
-    assert!(report.findings.iter().any(|f| f.kind == "trend"));
+    assert!(report.findings.iter().any(|f| f.kind == FindingKind::Trend));
     assert_eq!(check(&small), report);
 }
 

@@ -1,6 +1,7 @@
 //! The pre-flight check.
 
-use crate::check::{CheckConfig, CheckReport, CoordinateReport, Verdict, digits};
+use crate::check::{CheckConfig, CheckReport, CoordinateReport};
+use crate::finding::{Verdict, digits};
 use crate::report::{Axis, Conclusion, Figure, Lines, Page, Panel, Role, Section, Series, Table};
 
 /// Most coordinates with a figure.

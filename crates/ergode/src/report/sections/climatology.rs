@@ -1,6 +1,6 @@
 //! Mean and standard deviation by phase of a cycle.
 
-use crate::check::digits;
+use crate::finding::digits;
 use crate::report::{Figure, Lines, Panel, Role, Section, Series, SeriesStyle};
 use crate::validate::Climatology;
 

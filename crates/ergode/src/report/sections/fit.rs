@@ -1,6 +1,6 @@
 //! A fitted mobility: what is identifiable, coefficients, degrees, time scales.
 
-use crate::check::{Finding, Severity, digits};
+use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::mobility::{LinearMobility, MobilityFit};
 use crate::report::{
     Axis, Figure, Lines, Panel, Role, Section, SectionPart, Series, SeriesStyle, Table,
@@ -108,7 +108,7 @@ pub fn fit_section(fit: &MobilityFit) -> Section {
         digits(fit.ridge)
     ));
     if !fit.warnings.is_empty() {
-        let warning = |text: &String| Finding::new("fit", Severity::Warn, text, "");
+        let warning = |text: &String| Finding::new(FindingKind::Mobility, Severity::Warn, text, "");
         let findings = fit.warnings.iter().map(warning).collect();
         section = section.with(SectionPart::Findings(findings));
     }

@@ -1,6 +1,6 @@
 //! Time scales, irreversibility and response of a model.
 
-use crate::check::digits;
+use crate::finding::digits;
 use crate::report::{Axis, Figure, Lines, Panel, Role, Section, Series, SeriesStyle, Table};
 use crate::validate::{EntropyProduction, ResponseCheck, SpectrumComparison};
 

@@ -1,7 +1,7 @@
 //! How a network meets the equations that it was trained on.
 
-use crate::check::digits;
 use crate::error::{Error, Result};
+use crate::finding::digits;
 use crate::mobility::{NeuralMobilityFit, ResidualCurve};
 use crate::report::{Figure, Lines, Panel, Role, Section, Series, SeriesStyle};
 

@@ -5,7 +5,7 @@ use ndarray::Array2;
 use super::contour::contour_lines;
 use super::space_time::space_time_figure;
 use super::validation::of_role;
-use crate::check::digits;
+use crate::finding::digits;
 use crate::report::{
     Axis, Colours, Figure, LabelledMatrix, Lines, Palette, Panel, Role, Section, Series,
     SeriesStyle, Table,

@@ -1,6 +1,6 @@
 //! The certificate of a score.
 
-use crate::check::digits;
+use crate::finding::digits;
 use crate::report::{BarSeries, Bars, Figure, Panel, Role, Section, SectionPart};
 use crate::score::{Resampling, ScoreCertificate};
 

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use crate::check::{Verdict, digits};
+use crate::finding::{Verdict, digits};
 use crate::report::{
     Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, Lines, Page, Palette, Panel, Role,
     Section, SectionPart, Series, SeriesStyle, Table,
