@@ -1,17 +1,28 @@
-//! What may be typed.
+//! Command-line arguments.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ergode::ReadOptions;
 
-/// Learn an effective Langevin equation from time series, and know how good it is.
+/// Learn a Langevin equation from time series and test it on held-out data.
 ///
-/// Noise is written sqrt(2) Sigma throughout, so that the diffusion is D = Sigma Sigma^T.
+/// The equation is dx = [M s + div M] dt + sqrt(2) Sigma dW with score s = grad log p_ss and mobility M.
+/// The diffusion is D = Sigma Sigma^T = sym M.
 #[derive(Debug, Parser)]
-#[command(name = "ergode", version, max_term_width = 100)]
+#[command(
+    name = "ergode",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+        ergode demo                               # learn a reference system, write a report\n  \
+        ergode generate affine2d -o data.npz      # make reference data\n  \
+        ergode check data.npz                     # test whether the data suit a fit\n  \
+        ergode fit data.npz -o run                # learn, validate, write run/report.html\n\n\
+        `ergode COMMAND --help` lists the options of a command, with examples."
+)]
 pub(crate) struct Arguments {
-    /// Print a machine-readable result on stdout; progress stays on stderr.
+    /// Print the result as JSON on stdout; progress stays on stderr.
     #[arg(long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
@@ -33,51 +44,60 @@ pub(crate) enum Command {
     Completions(Completions),
 }
 
-/// Simulate a reference system, learn it, compare it with its exact answers, and write a report.
+/// Learn a reference system from simulated data and compare with the exact answer.
+///
+/// Simulates the system, fits a model, validates it on held-out data, and writes a report.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ergode demo affine2d -o my-demo")]
+#[command(after_help = "Examples:\n  \
+        ergode demo\n  \
+        ergode demo double-well -o my-demo")]
 pub(crate) struct Demo {
-    /// Name of the system: affine2d, cir, double-well or ou.
+    /// Reference system: affine2d, cir, double-well or ou.
     #[arg(default_value = "affine2d")]
     pub(crate) system: String,
     /// Folder for the data, the model, results.json and report.html.
-    #[arg(short, long, default_value = "ergode-demo")]
+    #[arg(short, long, value_name = "DIR", default_value = "ergode-demo")]
     pub(crate) output: PathBuf,
-    /// The one seed of all random numbers.
-    #[arg(long, default_value_t = 0)]
+    /// Random seed.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     /// Length of each trajectory.
-    #[arg(long, default_value_t = 1000.0)]
+    #[arg(
+        long,
+        value_name = "T",
+        default_value_t = 1000.0,
+        allow_negative_numbers = true
+    )]
     pub(crate) time: f64,
 }
 
-/// What files do not say about themselves.
+/// Options for reading data files.
 #[derive(Debug, Args)]
 pub(crate) struct Reading {
-    /// Sampling interval, for files that hold no times.
-    #[arg(long)]
+    /// Sampling interval, for files without times.
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
-    /// Column of a table that tells the trajectories apart, where it is not named trajectory, id or run.
+    /// Table column that identifies the trajectory [default: trajectory, traj, id or run].
     #[arg(long, value_name = "COLUMN")]
     pub(crate) id: Option<String>,
-    /// Column of a table that holds the times, where it is not named t or time.
-    #[arg(long = "times", value_name = "COLUMN")]
-    pub(crate) times: Option<String>,
-    /// Coordinates to take, by name and in this order; all where none are named.
+    /// Table column with the times, as numbers or dates [default: t or time].
+    #[arg(long, value_name = "COLUMN", alias = "times")]
+    pub(crate) time_column: Option<String>,
+    /// Coordinates to read, in this order [default: all].
     #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
     pub(crate) columns: Vec<String>,
-    /// Array with the values, where a file of arrays has several and none is named x.
+    /// Array with the values, for files with several arrays [default: x].
     #[arg(long, value_name = "NAME")]
     pub(crate) array: Option<String>,
 }
 
 impl Reading {
-    /// As the library takes them.
+    /// The options in the form that the library takes.
     pub(crate) fn options(&self) -> ReadOptions {
         ReadOptions {
             dt: self.dt,
             trajectory: self.id.clone(),
-            time: self.times.clone(),
+            time: self.time_column.clone(),
             columns: self.columns.clone(),
             array: self.array.clone(),
             memory: None,
@@ -85,145 +105,156 @@ impl Reading {
     }
 }
 
-/// Look at data before a fit: say what is wrong with them, and what to do.
+/// Check whether data suit a fit, and advise what to change.
 ///
-/// Tests whether the record is stationary, long enough, sampled often enough and Markov, and looks
-/// for cycles, measurement noise and duplicate coordinates. Prints the decorrelation times and the
-/// usable lags. The exit code does not depend on the verdict.
+/// Tests for stationarity, length, sampling interval and the Markov property. Looks for cycles,
+/// measurement noise and duplicate coordinates. Prints decorrelation times and usable lags.
+/// The exit code does not depend on the verdict.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        ergode check record.npz\n  \
-        ergode check record.csv --dt 0.01 --html check.html\n  \
-        ergode check record.npz --json")]
+        ergode check data.npz\n  \
+        ergode check data.csv --dt 0.01 --html check.html\n  \
+        ergode check weather.csv --time-column date --columns temp_max,wind\n  \
+        ergode check data.npz --json")]
 pub(crate) struct Check {
-    /// File, folder of files or quoted pattern to read; `ergode convert --help` lists the formats.
+    /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Write a page with the findings and the autocorrelation of every coordinate.
+    /// Write a page with the findings and the autocorrelation of each coordinate.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
 
-/// Learn a Langevin equation from data, validate it on data held out, and write a report.
+/// Learn a Langevin equation from data, validate it on held-out data, and write a report.
 ///
-/// The folder holds config.toml, model.safetensors and model.json, results.json, report.html and
-/// log.jsonl. A fit that was stopped goes on where it was when the same command is given again.
+/// The run folder holds config.toml, model.safetensors, model.json, results.json, report.html and
+/// log.jsonl. Rerun the same command to resume an interrupted fit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        ergode fit record.npz -o run\n  \
-        ergode fit record.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
-        ergode fit record.npz -o run --set held_out=0.5 --set score.kind=denoising")]
+        ergode fit data.npz -o run\n  \
+        ergode fit data.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
+        ergode fit data.npz -o run --set held_out=0.5 --set score.kind=denoising\n  \
+        ergode fit monthly.csv -o run --time-column month --set cycle.period=12")]
 pub(crate) struct Fit {
-    /// File, folder of files or quoted pattern to read; `ergode convert --help` lists the formats.
+    /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
-    /// Folder of the run.
+    /// Run folder, created if needed.
     #[arg(short, long, value_name = "RUN")]
     pub(crate) output: PathBuf,
-    /// Configuration in TOML, such as the config.toml of another run.
+    /// Configuration file in TOML, such as config.toml of another run.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// How the mobility is found.
+    /// How to estimate the mobility [default: auto].
     #[arg(long)]
     pub(crate) recipe: Option<RecipeName>,
-    /// The one seed of all random numbers.
-    #[arg(long)]
+    /// Random seed [default: 0].
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) seed: Option<u64>,
-    /// Where networks are trained.
+    /// Device for training networks.
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceName,
-    /// Change a value of the configuration, its key dotted. May be repeated.
+    /// Set a configuration value by its dotted key in config.toml; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DeviceName {
-    /// The processor.
+    /// Processor.
     Cpu,
-    /// A graphics card; not in this version.
+    /// NVIDIA graphics card; not supported in this version.
     Cuda,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum RecipeName {
-    /// Chosen from the data; the result says why.
+    /// Choose from the data; the result gives the reason.
     Auto,
-    /// Correlations by a Galerkin semigroup: any sampling interval, few coordinates.
+    /// Match correlations through a Galerkin semigroup: any sampling interval, few coordinates.
     Semigroup,
-    /// Stationary operator, integral in time.
+    /// Match the stationary equations integrated in time: fine sampling, many coordinates.
     Weak,
-    /// The paper's: conditional score and a network.
+    /// Follow the paper: conditional score and neural mobility.
     Paper,
 }
 
-/// Simulate a learned model.
+/// Simulate a fitted model.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  ergode simulate run -o new.npz --time 1000 --trajectories 64")]
+#[command(after_help = "Examples:\n  \
+        ergode simulate run -o new.npz --time 1000 --trajectories 64\n  \
+        ergode simulate run -o new.csv --time 100 --save-every 0.1 --start -5")]
 pub(crate) struct Simulate {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// File to write, such as .npz or .csv; `ergode convert --help` lists the formats.
-    #[arg(short, long)]
+    /// Output file, such as .npz or .csv; `ergode convert --help` lists the formats.
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
     /// Length of each trajectory.
-    #[arg(long)]
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) time: f64,
-    /// Step of the scheme; the one that the validation used, or a stable one, where none is given.
-    #[arg(long)]
+    /// Time step [default: the one that the validation used].
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
-    /// Interval between saved samples; one step where none is given.
-    #[arg(long)]
+    /// Interval between saved samples [default: the time step].
+    #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) save_every: Option<f64>,
     /// Number of independent trajectories.
-    #[arg(long, default_value_t = 1)]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        allow_negative_numbers = true
+    )]
     pub(crate) trajectories: usize,
-    /// Time of the first sample, which sets the phase of a cycle; that of the record where none is given.
-    /// A trend is part of the output where all times lie in the record, else it is left out.
-    #[arg(long)]
+    /// Time of the first sample, which sets the phase of a cycle [default: start of the record].
+    ///
+    /// The output includes the trend only if all its times lie within the record.
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) start: Option<f64>,
-    /// Write the whole state, delayed coordinates and all, instead of what would be observed of it.
+    /// Write the whole state, including delayed coordinates, instead of the observed coordinates.
     #[arg(long, conflicts_with = "start")]
     pub(crate) state: bool,
-    /// The one seed of all random numbers.
-    #[arg(long, default_value_t = 0)]
+    /// Random seed.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
 }
 
-/// Evaluate a learned model at given states: score, drift, mobility, diffusion, div M.
+/// Evaluate the fields of a fitted model at given states.
 ///
-/// The diffusion is D = Sigma Sigma^T of the noise sqrt(2) Sigma dW.
+/// The fields are the score, the drift, the mobility M, the diffusion D = sym M and div M.
+/// The noise is sqrt(2) Sigma dW with Sigma Sigma^T = D.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  ergode eval run --points states.npy -o fields.npz")]
 pub(crate) struct Eval {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// States, one row each, in any format.
+    /// File with one state per row, in any supported format.
     #[arg(long, value_name = "FILE")]
     pub(crate) points: PathBuf,
-    /// File to write, .npz: x, score, drift, mobility, diffusion, div_mobility.
-    #[arg(short, long)]
+    /// Output file (.npz) with arrays x, score, drift, mobility, diffusion and div_mobility.
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
 
-/// Compare a learned model with data that it was not fitted to.
+/// Validate a fitted model on data that the fit did not use.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
-        ergode validate run                           what the fit found on its held-out data\n  \
-        ergode validate run --against another.npz")]
+        ergode validate run                           # show the validation of the fit\n  \
+        ergode validate run --against another.npz     # validate on a second record")]
 pub(crate) struct Validate {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// Other data of the same process; without them, the result of the fit is shown.
+    /// Another record of the same process [default: show the validation of the fit].
     #[arg(long, value_name = "DATA")]
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }
 
-/// Write the report page of a run again, or its figures as files.
+/// Rewrite the report page of a run, or export its figures.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         ergode report run\n  \
@@ -231,20 +262,20 @@ pub(crate) struct Validate {
 pub(crate) struct Report {
     /// Folder of a run.
     pub(crate) run: PathBuf,
-    /// Write every figure as an SVG file into this folder.
+    /// Write each figure as an SVG file to this folder.
     #[arg(long, value_name = "DIR")]
     pub(crate) figures: Option<PathBuf>,
 }
 
-/// Do a benchmark of the paper again, its numbers and figures beside those found here.
+/// Reproduce a benchmark of the paper and compare with its numbers and figures
 ///
 /// Benchmarks:
 ///   cir       Cox-Ingersoll-Ross: the analytic study, and the same from data
 ///   affine2d  two dimensions, affine multiplicative noise
 ///   softspin  periodic soft-spin chain, 36 dimensions
 ///
-/// The folder is that of a fit, with the paper's numbers in results.json and its figures in report.html.
-/// A run that was stopped goes on where it was when the same command is given again.
+/// The run folder is that of a fit. results.json also holds the paper's numbers, and report.html its
+/// figures. Rerun the same command to resume an interrupted run.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -254,27 +285,27 @@ pub(crate) struct Report {
         ergode reproduce softspin -o spins --scale paper"
 )]
 pub(crate) struct Reproduce {
-    /// The benchmark.
+    /// Benchmark to reproduce.
     pub(crate) benchmark: BenchmarkName,
-    /// Folder of the run.
+    /// Run folder, created if needed.
     #[arg(short, long, value_name = "RUN")]
     pub(crate) output: PathBuf,
-    /// How the mobility is found; the semigroup where there is one, else the weak form.
+    /// How to estimate the mobility [default: semigroup, or weak for softspin].
     #[arg(long)]
     pub(crate) recipe: Option<RecipeName>,
-    /// How large.
+    /// Size of the data and of the training.
     #[arg(long, default_value = "small")]
     pub(crate) scale: ScaleName,
-    /// The one seed of all random numbers.
-    #[arg(long, default_value_t = 0)]
+    /// Random seed.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// Length of each trajectory of the reference data, instead of that of the scale.
-    #[arg(long)]
+    /// Length of each trajectory of the reference data [default: that of the scale].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
-    /// Where networks are trained.
+    /// Device for training networks.
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceName,
-    /// Change a value of the configuration of the fit, its key dotted. May be repeated.
+    /// Set a configuration value of the fit by its dotted key in config.toml; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 }
@@ -286,28 +317,28 @@ pub(crate) enum BenchmarkName {
     /// Two dimensions, affine noise.
     #[value(name = "affine2d")]
     Affine2d,
-    /// Thirty-six dimensions, a chain of spins.
+    /// Soft-spin chain, 36 dimensions.
     Softspin,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ScaleName {
-    /// Minutes on two processors.
+    /// Minutes on two cores.
     Small,
-    /// The data and the training of the paper.
+    /// Data and training of the paper.
     Paper,
 }
 
-/// Make reference data: trajectories of a system whose exact answers are known.
+/// Generate data of a reference system with known exact answers
 ///
 /// Systems:
-///   affine2d     two dimensions, nonreversible, affine multiplicative noise (the paper's)
+///   affine2d     two dimensions, nonreversible, affine multiplicative noise (in the paper)
 ///   cir          Cox-Ingersoll-Ross square-root diffusion
 ///   double-well  one dimension, bimodal, multiplicative noise
 ///   ou           Ornstein-Uhlenbeck, any dimension
-///   softspin     periodic soft-spin chain, 36 dimensions (the paper's)
+///   softspin     periodic soft-spin chain, 36 dimensions (in the paper)
 ///
-/// Unless told otherwise, each is simulated as in the paper.
+/// The default simulation settings are those of the paper.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -319,41 +350,51 @@ pub(crate) enum ScaleName {
 pub(crate) struct Generate {
     /// Name of the system.
     pub(crate) system: String,
-    /// File to write, such as .npz or .csv; `ergode convert --help` lists the formats.
-    #[arg(short, long)]
+    /// Output file, such as .npz or .csv; `ergode convert --help` lists the formats.
+    #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
-    /// Length of each trajectory.
-    #[arg(long)]
+    /// Length of each trajectory [default: depends on the system].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) time: Option<f64>,
-    /// Step of the scheme.
-    #[arg(long)]
+    /// Time step [default: depends on the system].
+    #[arg(long, allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
-    /// Interval between saved samples.
-    #[arg(long)]
+    /// Interval between saved samples [default: depends on the system].
+    #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) save_every: Option<f64>,
-    /// Sample at the times of a Poisson process with this mean interval instead.
+    /// Sample at Poisson times with mean interval --save-every.
     #[arg(long)]
     pub(crate) poisson: bool,
-    /// Part of the rows to leave out at random.
-    #[arg(long, default_value_t = 0.0)]
+    /// Fraction of the rows to drop at random.
+    #[arg(
+        long,
+        value_name = "FRACTION",
+        default_value_t = 0.0,
+        allow_negative_numbers = true
+    )]
     pub(crate) missing: f64,
-    /// Number of independent trajectories.
-    #[arg(long)]
+    /// Number of independent trajectories [default: depends on the system].
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) trajectories: Option<usize>,
-    /// Time integrated and thrown away before the first sample.
-    #[arg(long)]
+    /// Time to simulate before the first sample [default: depends on the system].
+    #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) burn_in: Option<f64>,
-    /// The one seed of all random numbers.
-    #[arg(long, default_value_t = 0)]
+    /// Random seed.
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
-    /// How trajectories are made; `exact` samples the transition law itself (ou and cir).
+    /// Integration scheme [default: depends on the system].
     #[arg(long)]
     pub(crate) scheme: Option<SchemeName>,
-    /// Change a parameter of the system; the value is JSON. May be repeated.
+    /// Set a parameter of the system to a JSON value; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// Samples held in memory, in GiB; a larger result is streamed to disk.
-    #[arg(long, default_value_t = 2.0)]
+    /// Memory for the samples, in GiB; larger results are streamed to disk.
+    #[arg(
+        long,
+        value_name = "GIB",
+        default_value_t = 2.0,
+        allow_negative_numbers = true
+    )]
     pub(crate) memory: f64,
 }
 
@@ -363,16 +404,11 @@ pub(crate) enum SchemeName {
     Euler,
     /// Platen's explicit scheme, weak order 2.
     Platen,
-    /// The exact transition law.
+    /// Exact transition law (ou and cir only).
     Exact,
 }
 
-/// Convert between file formats, by extension.
-///
-/// Arrays are (trajectory, time, dimension); a row with NaN is a gap. Any size: rows are read some at a
-/// time (.npz alone is held in memory). IN may be a folder of files, or a quoted pattern with * and ?:
-/// together they are one ensemble, in the order of their names. Every command reads its data so.
-/// Rows of a .npy file above 1 GiB stay in the file; other files above 4 GiB must be converted to one.
+/// Convert between file formats, chosen by extension
 ///
 /// Formats:
 ///   .npz .npy         NumPy: x, and in .npz also t and names
@@ -381,11 +417,19 @@ pub(crate) enum SchemeName {
 ///   .zarr             Zarr 2 and 3: x (trajectory, time, dim) with time; written as version 2
 ///   .h5 .hdf5         HDF5: x with t and names
 ///   .nc               NetCDF, classic and 4: x, or one variable per coordinate; written as classic
+///
+/// Arrays are (trajectory, time, dimension); a row with NaN is a gap. IN may be a folder of files or a
+/// quoted pattern with * and ?; its files form one ensemble, in the order of their names. All commands
+/// accept the same inputs.
+///
+/// Conversion works for files of any size: rows are read in blocks, except for .npz, which is held in
+/// memory. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
+/// to .npy first.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
     after_help = "Examples:\n  \
-        ergode convert record.csv record.npz\n  \
+        ergode convert data.csv data.npz\n  \
         ergode convert samples.npy samples.csv --dt 0.01\n  \
         ergode convert table.csv table.parquet --id particle\n  \
         ergode convert table.tsv store.zarr\n  \
@@ -404,12 +448,12 @@ pub(crate) struct Convert {
     pub(crate) reading: Reading,
 }
 
-/// Print a completion script for a shell.
+/// Print a shell completion script.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Example:\n  ergode completions bash > ~/.local/share/bash-completion/completions/ergode"
 )]
 pub(crate) struct Completions {
-    /// The shell.
+    /// Shell to complete for.
     pub(crate) shell: clap_complete::Shell,
 }

@@ -90,8 +90,16 @@ fn bad_usage_and_bad_input_exit_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     std::fs::write(at.join("bad.npy"), b"PK\x03\x04 this is no array").unwrap();
-    let cases: [(&[&str], &str); 11] = [
+    let cases: [(&[&str], &str); 13] = [
         (&["frobnicate"], "unrecognized"),
+        (
+            &["generate", "cir", "-o", "a.npz", "--time", "-1"],
+            "not -1",
+        ),
+        (
+            &["generate", "cir", "-o", "a.npz", "--seed", "-1"],
+            "invalid value '-1'",
+        ),
         (&["generate", "pendulum", "-o", "a.npz"], "affine2d"),
         (
             &["generate", "cir", "-o", "a.npz", "--set", "gamma=2"],
@@ -173,6 +181,7 @@ fn every_command_has_help_with_an_example_and_shells_have_completions() {
         "eval",
         "validate",
         "report",
+        "reproduce",
         "generate",
         "convert",
         "completions",
@@ -264,7 +273,11 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
     ];
     let new = json(&ergode(
         at,
-        &[&simulate[..], &["--trajectories", "3", "--json"]].concat(),
+        &[
+            &simulate[..],
+            &["--trajectories", "3", "--start", "-5", "--json"],
+        ]
+        .concat(),
     ));
     assert_eq!(new["samples_per_trajectory"], 501);
     let points = [
@@ -393,6 +406,25 @@ fn check_reports_as_text_as_json_and_as_a_page() {
     assert!(page.contains("</svg>") && page.contains("linear trend"));
     assert!(!page.contains("NaN") && !page.contains("http"));
     assert_eq!(entries(at), 3);
+}
+
+#[test]
+fn the_time_column_has_one_name_and_a_hidden_alias() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    std::fs::write(at.join("a.csv"), "day,x\n0,1\n1,2\n2,5\n").unwrap();
+    for option in ["--time-column", "--times"] {
+        let made = json(&ergode(
+            at,
+            &["convert", "a.csv", "b.npz", option, "day", "--json"],
+        ));
+        assert_eq!(made["names"], serde_json::json!(["x"]));
+    }
+    for command in ["check", "fit", "validate", "convert"] {
+        let help = ergode(at, &[command, "--help"]).stdout;
+        let help = String::from_utf8(help).unwrap();
+        assert!(help.contains("--time-column <COLUMN>") && !help.contains("--times"));
+    }
 }
 
 #[test]
