@@ -1,4 +1,4 @@
-//! `ergode check`: the pre-flight report as text, JSON or a page.
+//! `ergode check`: test data before a fit; the report as text, JSON or a page.
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use ergode::{
 };
 
 use crate::args::Check;
-use crate::output::{Failed, grouped, report, shown, write_text};
+use crate::output::{Failed, grouped, report, shown, trajectories, write_text};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
@@ -48,18 +48,13 @@ fn verdict(outcome: &CheckReport) -> &'static str {
     }
 }
 
-/// How the data are sampled, in a line.
+/// One line on how the data are sampled.
 fn summary(outcome: &CheckReport) -> String {
-    let plural = if outcome.trajectories == 1 {
-        "y"
-    } else {
-        "ies"
-    };
-    let uneven = if outcome.even_sampling { "" } else { "about " };
+    let kind = if outcome.even_sampling { "" } else { "mean " };
     format!(
-        "{} samples in {} trajector{plural}, one every {uneven}{}",
+        "{} samples in {}, {kind}sampling interval {}",
         grouped(outcome.samples),
-        grouped(outcome.trajectories),
+        trajectories(outcome.trajectories),
         number(outcome.sampling_interval)
     )
 }

@@ -4,7 +4,7 @@ use ergode::convert_ensemble;
 use serde_json::json;
 
 use crate::args::Convert;
-use crate::output::{Failed, grouped, report, shown};
+use crate::output::{Failed, grouped, report, shown, trajectories};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
@@ -24,11 +24,11 @@ pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
         "sampling_interval": made.sampling_interval,
     });
     let sentence = format!(
-        "{}: {} samples of {} in {} trajectories",
+        "{}: {} samples of {} in {}",
         shown(&arguments.output),
         grouped(made.samples),
         made.names.join(", "),
-        made.trajectories,
+        trajectories(made.trajectories),
     );
     report(json, &result, &sentence);
     Ok(())

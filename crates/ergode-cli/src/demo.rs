@@ -1,4 +1,4 @@
-//! `ergode demo`: a reference system learned, with the exact answer beside.
+//! `ergode demo`: fit a reference system and compare with its exact answer.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         }
         ("softspin", _) | (_, None) => {
             return Err(Failed::input(format!(
-                "there is no demo of {:?} yet; try affine2d, cir, double-well or ou",
+                "no demo of {:?}; choose affine2d, cir, double-well or ou",
                 arguments.system
             )));
         }

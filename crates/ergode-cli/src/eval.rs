@@ -1,4 +1,4 @@
-//! `ergode eval`: the fields of a learned model at given states.
+//! `ergode eval`: the fields of a fitted model at given states.
 
 use ergode::{LangevinModel, ReadOptions, read_ensemble, write_arrays};
 use ndarray::{Array2, ArrayD, Axis};
@@ -14,12 +14,12 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         .is_none_or(|extension| extension != "npz")
     {
         return Err(Failed::input(format!(
-            "{}: fields are several arrays; give a name that ends in .npz",
+            "{}: eval writes several arrays; choose an output file that ends in .npz",
             shown(&arguments.output)
         )));
     }
     let model = LangevinModel::load(&arguments.run)?;
-    // States have no times; any interval serves to read them.
+    // States need no times: if the file has none, any interval will do.
     let even = ReadOptions {
         dt: Some(1.0),
         ..ReadOptions::default()
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         .or_else(|_| read_ensemble(&arguments.points, &even))?;
     if points.dim() != model.dim() {
         return Err(Failed::input(format!(
-            "{}: states of {} coordinates; the model has {} ({})",
+            "{}: the states have {} coordinates, the model has {} ({})",
             shown(&arguments.points),
             points.dim(),
             model.dim(),

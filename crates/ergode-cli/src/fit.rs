@@ -24,7 +24,7 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The file, then the changes.
+/// The configuration file, then the changes of the command line.
 fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
     let base = match &arguments.config {
         None => FitConfig::default(),
@@ -58,12 +58,12 @@ pub(crate) fn refuse_other_devices(device: DeviceName) -> Result<(), Failed> {
     match device {
         DeviceName::Cpu => Ok(()),
         DeviceName::Cuda => Err(Failed::input(
-            "this version trains networks on the processor only; leave --device out",
+            "--device cuda is not supported in this version; use --device cpu",
         )),
     }
 }
 
-/// Fit with progress shown.
+/// Fit and show progress.
 pub(crate) fn fit(
     ensemble: &Ensemble,
     config: &FitConfig,
@@ -77,20 +77,20 @@ pub(crate) fn fit(
     fitted.map_err(|error| resumable(error, output))
 }
 
-/// An error that says how to go on after an interruption.
+/// An error that, after an interruption, says how to resume.
 pub(crate) fn resumable(error: Error, output: &Path) -> Failed {
     let interrupted = error.is_interrupted();
     let mut failed = Failed::from(error);
     if interrupted {
         failed.message = format!(
-            "interrupted; give the same command again to go on from what {} holds",
+            "interrupted; rerun the same command to resume from {}",
             shown(output)
         );
     }
     failed
 }
 
-/// The verdict and where to read on.
+/// Print the summary of a fit, its verdict and the path of its report.
 pub(crate) fn show(results: &Results, output: &Path, json: bool) {
     let page = output.join("report.html");
     let validation = &results.validation;
@@ -103,12 +103,12 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
             results.recipe_reason
         ),
         format!(
-            "correlations of held-out data: error {:.2} of the noise floor{}",
+            "error on held-out correlations: {:.2} x the noise floor{}",
             validation.rmse_over_floor,
             validation
                 .constant_rmse
                 .map_or(String::new(), |rmse| format!(
-                    " (constant mobility: {:.2})",
+                    " (constant mobility: {:.2} x)",
                     rmse / validation.noise_floor
                 ))
         ),
@@ -116,7 +116,7 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
     if let Some(truth) = &results.truth {
         let percent = |value: f64| format!("{:.2} %", 100.0 * value);
         lines.push(format!(
-            "against the exact answer: score {}, D {}{}",
+            "error against the exact answer: score {}, D {}{}",
             percent(truth.score_rel_l2),
             percent(truth.diffusion_rel_l2),
             truth

@@ -9,7 +9,7 @@ use ergode::{
 use serde_json::{Map, Value, json};
 
 use crate::args::{Generate, SchemeName};
-use crate::output::{Failed, grouped, report, shown};
+use crate::output::{Failed, grouped, report, shown, trajectories};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
     })?;
     let config = &protocol.simulate;
     let uneven = arguments.poisson || arguments.missing != 0.0;
-    // Of uneven samples the number to be expected.
+    // For uneven samples this is the expected number.
     let samples = (config.samples()? as f64 * (1.0 - arguments.missing)) as usize;
     let result = json!({
         "file": shown(&arguments.output),
@@ -35,11 +35,11 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
         "wall_s": start.elapsed().as_secs_f64(),
     });
     let sentence = format!(
-        "{}: {} trajectories of {} samples, {}every {} ({:.1} s)",
+        "{}: {} of {} samples, {}every {} ({:.1} s)",
         shown(&arguments.output),
-        config.trajectories,
+        trajectories(config.trajectories),
         grouped(samples),
-        if uneven { "about one " } else { "" },
+        if uneven { "on average " } else { "" },
         config.save_every,
         start.elapsed().as_secs_f64(),
     );
@@ -49,22 +49,20 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
     }
     let mut lines: Vec<String> = failures.iter().take(5).map(Failure::to_string).collect();
     lines.push(format!(
-        "{} of {} trajectories failed; the file holds the others, and NaN where these ended",
+        "{} of {} trajectories failed; their rows in the file are NaN from the failure on",
         failures.len(),
         config.trajectories
     ));
     Err(Failed::other(lines.join("\n  ")))
 }
 
-/// `key=value` pairs; a value that is not JSON is taken as text.
+/// Parse `key=value` pairs; a value that is not JSON is text.
 fn changes(pairs: &[String]) -> Result<Map<String, Value>, Failed> {
     pairs
         .iter()
         .map(|pair| {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
-                Failed::input(format!(
-                    "--set {pair}: write it as key=value, e.g. omega=1.1"
-                ))
+                Failed::input(format!("--set {pair}: expected key=value, e.g. omega=1.1"))
             })?;
             let parsed = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
             Ok((key.to_owned(), parsed))
@@ -90,7 +88,7 @@ fn protocol(system: &dyn System, arguments: &Generate) -> Protocol {
     protocol
 }
 
-/// Simulate in memory and write, or stream to disk where the memory budget is too small.
+/// Simulate in memory and write, or stream to disk if the result exceeds the memory budget.
 fn make(
     system: &dyn System,
     protocol: &Protocol,

@@ -13,7 +13,7 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
-    /// The user's input was at fault.
+    /// A failure caused by the user's input.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -21,7 +21,7 @@ impl Failed {
         }
     }
 
-    /// Something else was.
+    /// Any other failure.
     pub(crate) fn other(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -39,7 +39,7 @@ impl From<ergode::Error> for Failed {
     }
 }
 
-/// Print the result: the JSON object, or the sentence for people.
+/// Print the result as JSON or as a sentence.
 pub(crate) fn report(json: bool, result: &Value, sentence: &str) {
     if json {
         println!("{result}");
@@ -48,7 +48,7 @@ pub(crate) fn report(json: bool, result: &Value, sentence: &str) {
     }
 }
 
-/// Write a text file beside its place, then move it there.
+/// Write a text file to a temporary name, then rename it.
 pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failed> {
     let name = path
         .file_name()
@@ -57,7 +57,7 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failed> {
     fs::write(&beside, text)
         .and_then(|()| fs::rename(&beside, path))
         .map_err(|error| {
-            // What was written so far is of no use.
+            // Remove the incomplete file; its own error is of no interest.
             let _ = fs::remove_file(&beside);
             let message = format!("{}: {error}", shown(path));
             if error.kind() == std::io::ErrorKind::NotFound {
@@ -68,9 +68,19 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failed> {
         })
 }
 
-/// A file name as shown to people.
+/// A path as text.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// `1` as `1 trajectory`, `16` as `16 trajectories`.
+pub(crate) fn trajectories(number: usize) -> String {
+    let noun = if number == 1 {
+        "trajectory"
+    } else {
+        "trajectories"
+    };
+    format!("{} {noun}", grouped(number))
 }
 
 /// `1234567` as `1,234,567`.

@@ -1,4 +1,4 @@
-//! Progress with time left, and Ctrl-C.
+//! Progress, remaining time and Ctrl-C.
 
 use std::io::IsTerminal;
 use std::sync::Mutex;
@@ -8,32 +8,32 @@ use std::time::{Duration, Instant};
 use ergode::Control;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// The handle that Ctrl-C acts on.
+/// The handle through which Ctrl-C stops the work.
 pub(crate) static CONTROL: Control = Control::new();
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a line is written where there is no terminal.
+/// Time between lines when stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(30);
 
-/// The first Ctrl-C asks the work to stop and clean up; the second ends the program.
+/// Handle Ctrl-C: the first stops the work and cleans up, the second quits the program.
 pub(crate) fn stop_on_interrupt() {
     let handler = || {
         if CONTROL.stopped() {
             std::process::exit(1);
         }
-        eprintln!("stopping; press Ctrl-C again to end at once");
+        eprintln!("stopping; press Ctrl-C again to quit immediately");
         CONTROL.stop();
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("warning: Ctrl-C will not clean up ({error})");
+        eprintln!("warning: Ctrl-C will leave temporary files behind ({error})");
     }
 }
 
-/// What is being done, and since when.
+/// The current stage and its start.
 static DOING: Mutex<Option<(String, Instant)>> = Mutex::new(None);
 
-/// Work of a new kind begins; the time left is counted from here.
+/// Begin a stage; the remaining time is estimated from here.
 pub(crate) fn begin(what: &str) {
     if let Ok(mut doing) = DOING.lock() {
         *doing = Some((what.to_owned(), Instant::now()));
@@ -43,7 +43,7 @@ pub(crate) fn begin(what: &str) {
     }
 }
 
-/// Run `work` under the global control, with a bar on a terminal and lines elsewhere.
+/// Run `work` under the global control, with a progress bar on a terminal and lines elsewhere.
 pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Send) -> T {
     let finished = AtomicBool::new(false);
     if let Ok(mut doing) = DOING.lock() {
@@ -59,7 +59,7 @@ pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Se
     })
 }
 
-/// Lets the watcher end however the work does: a panic would otherwise wait for it for ever.
+/// Ends the watcher when the work ends, also by a panic, which would otherwise wait for it forever.
 struct End<'a> {
     finished: &'a AtomicBool,
     watcher: std::thread::Thread,
@@ -97,7 +97,7 @@ fn watch(finished: &AtomicBool) {
         } else if last_line.elapsed() > LINE_EVERY {
             last_line = Instant::now();
             let fraction = done as f64 / total as f64;
-            // Too little done to tell the time left.
+            // Too early to estimate the remaining time.
             let left = (fraction > 0.005).then(|| {
                 let left = start.elapsed().as_secs_f64() * (1.0 / fraction - 1.0);
                 format!(", {left:.0} s left")

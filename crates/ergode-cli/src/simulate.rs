@@ -1,4 +1,4 @@
-//! `ergode simulate`: new trajectories of a learned model.
+//! `ergode simulate`: new trajectories of a fitted model.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use ergode::{Failure, LangevinModel, simulate_model, simulation_protocol, write_
 use serde_json::json;
 
 use crate::args::Simulate;
-use crate::output::{Failed, grouped, report, shown};
+use crate::output::{Failed, grouped, report, shown, trajectories};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
@@ -44,10 +44,10 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
         "wall_s": start.elapsed().as_secs_f64(),
     });
     let sentence = format!(
-        "{}: {} trajectories of {} samples, step {}, {:.2} % of the samples outside the data's \
-         support ({:.1} s)",
+        "{}: {} of {} samples, step {}, {:.2} % of the samples outside the \
+         support of the data ({:.1} s)",
         shown(&arguments.output),
-        config.trajectories,
+        trajectories(config.trajectories),
         grouped(config.samples()?),
         config.dt,
         100.0 * run.out_of_support,

@@ -1,4 +1,4 @@
-//! `ergode validate`: a learned model against data.
+//! `ergode validate`: a fitted model against data.
 
 use std::fs;
 
@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
     })?;
     let result = json!({"validation": runs.results(&validation)});
     let mut lines = vec![format!(
-        "correlations of {}: error {:.2} of the noise floor",
+        "error on the correlations of {}: {:.2} x the noise floor",
         shown(data),
         validation.rmse_over_floor
     )];
