@@ -1,5 +1,5 @@
-//! Benchmarks beside their peers: both sides run in one command, one after the
-//! other on the same machine, and the figures that count are the ratios.
+//! Benchmarks against peers: both sides run in one command, one after the
+//! other on the same machine. Quote the ratios.
 
 use std::fmt::Write;
 use std::fs;
@@ -27,22 +27,22 @@ struct Report {
 const BENCHES: &[Bench] = &[
     Bench {
         name: "lagged",
-        about: "lagged statistics on all cores, beside the peak of large matrix products",
+        about: "lagged statistics on all cores, compared with the peak of large matrix products",
         run: lagged,
     },
     Bench {
         name: "mobility",
-        about: "errors of the mobility against the sampling interval, beside Kramers-Moyal regression",
+        about: "error of the mobility by sampling interval, compared with Kramers-Moyal regression",
         run: mobility,
     },
     Bench {
         name: "nn",
-        about: "training steps of small networks on one core, beside PyTorch and the peak of a core",
+        about: "training steps of small networks on one core, compared with PyTorch and the peak of a core",
         run: nn,
     },
     Bench {
         name: "simulate",
-        about: "Euler-Maruyama steps on one core, beside scalar Rust and Numba",
+        about: "Euler-Maruyama steps on one core, compared with scalar Rust and Numba",
         run: simulate,
     },
 ];
@@ -77,7 +77,7 @@ fn parse(args: &[&str]) -> Result<(&'static Bench, bool), String> {
     let bench = BENCHES.iter().find(|bench| bench.name == *name);
     let bench = bench.ok_or_else(|| {
         let names: Vec<&str> = BENCHES.iter().map(|bench| bench.name).collect();
-        format!("no benchmark `{name}`; there are: {}", names.join(", "))
+        format!("no benchmark `{name}`; available: {}", names.join(", "))
     })?;
     Ok((bench, as_json))
 }
@@ -493,7 +493,7 @@ mod tests {
         let message = parse(&["speed"]).err().unwrap();
         assert_eq!(
             message,
-            "no benchmark `speed`; there are: lagged, mobility, nn, simulate"
+            "no benchmark `speed`; available: lagged, mobility, nn, simulate"
         );
         assert!(parse(&["simulate", "--json"]).is_ok_and(|(_, as_json)| as_json));
         assert!(parse(&["simulate"]).is_ok_and(|(_, as_json)| !as_json));

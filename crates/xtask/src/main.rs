@@ -51,12 +51,13 @@ fn help() -> String {
 Usage: cargo xtask COMMAND
 
 Commands:
-  test                 run the Rust tests, the Python tests of the command line and of the package's wheel, and
-                       pages in Chromium
-  pages                open pages of the debug build in Chromium; the last step of test
+  test                 run the Rust tests, the Python tests and the tests of report pages in Chromium
+  pages                run only the tests of report pages, on the debug build
   ci                   check formatting, lints and documentation, then run the tests
-  bench NAME [--json]  run a benchmark beside its peers; --json prints one JSON object
-  paper [--scale S]    do the paper's benchmarks again, where that was not done, and write docs/paper.md
+  bench NAME [--json]  compare a benchmark with its peers; --json prints one JSON object
+  paper [--scale small|paper | --finished]
+                       run the paper's benchmarks that are not finished, and write docs/paper.md;
+                       --finished skips them
   help                 print this text
 
 Benchmarks:

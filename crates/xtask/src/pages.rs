@@ -1,4 +1,4 @@
-//! Pages of the command line, opened in a browser.
+//! Tests of report pages in a browser.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::process::Command;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// The browser, as it is called on the path.
+/// Name of the browser program.
 const BROWSER: &str = "chromium";
 
-/// Writes pages with the debug build of the command line, opens them and looks at what the browser
-/// made of them. The same look must find fault with damaged copies.
+/// Writes pages with the debug build of the command line and inspects them in a browser. Damaged copies
+/// must be rejected.
 pub fn test(workspace: &Workspace) -> Result<(), String> {
     ensure_browser()?;
     let folder = workspace.target().join("pages");
@@ -64,7 +64,7 @@ fn damaged_copies(html: &str) -> [(&'static str, &'static str, String); 3] {
 
 /// Opens a page and returns the first fault found.
 fn look(folder: &Path, page: &Path) -> Result<(), String> {
-    // A profile of its own, so that nothing is carried over.
+    // A fresh profile, so that no state is carried over.
     let profile = folder.join("profile");
     if profile.exists() {
         fs::remove_dir_all(&profile).map_err(|error| unusable(&profile, &error))?;
@@ -94,22 +94,19 @@ fn look(folder: &Path, page: &Path) -> Result<(), String> {
     judge(&dom, &log)
 }
 
-/// The first fault of a page as the browser left it, and of what it said meanwhile.
+/// The first fault in the rendered page or in the log of the browser.
 fn judge(dom: &str, log: &str) -> Result<(), String> {
     if let Some(line) = log.lines().find(|line| line.contains("CONSOLE")) {
-        return Err(format!("the console says: {line}"));
+        return Err(format!("message on the console: {line}"));
     }
     let root = tags(dom, "html").next().unwrap_or("");
     if let Some(errors) = attribute(root, "data-errors") {
-        return Err(format!("faults in the script: {errors}"));
+        return Err(format!("errors in the script: {errors}"));
     }
     let figures: Vec<&str> = tags(dom, "figure").collect();
     let ready = attribute(root, "data-ready").and_then(|count| count.parse().ok());
     if figures.is_empty() || ready != Some(figures.len()) {
-        return Err(format!(
-            "{} figures, {ready:?} of them ready",
-            figures.len()
-        ));
+        return Err(format!("{} figures, {ready:?} ready", figures.len()));
     }
     for figure in figures {
         let marks = attribute(figure, "data-marks").and_then(|count| count.parse::<usize>().ok());
@@ -141,12 +138,12 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
     rest.split_once('"').map(|(value, _)| value)
 }
 
-/// Finds the browser, or installs it where that is allowed.
+/// Finds the browser, or installs it if permitted.
 fn ensure_browser() -> Result<(), String> {
     if find_on_path(BROWSER).is_some() {
         return Ok(());
     }
-    let advice = "Chromium is needed to test the pages; install it so that `chromium` is on the path \
+    let advice = "testing the pages needs Chromium; install it so that `chromium` is on the path \
                   (Debian: apt-get install -y chromium)";
     if find_on_path("apt-get").is_none() || !is_root() {
         return Err(advice.to_owned());

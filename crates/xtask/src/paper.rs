@@ -1,4 +1,4 @@
-//! The page of results: the paper's benchmarks done again, their numbers and figures put together.
+//! `cargo xtask paper`: run the paper's benchmarks and collect their numbers and figures in docs/paper.md.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::process;
 use crate::workspace::Workspace;
 
-/// A run that the page shows.
+/// A run on the page.
 struct Run {
     benchmark: &'static str,
     recipe: &'static str,
-    /// Figures that are copied, by their names in the report of the run, with what the paper calls them.
+    /// Figures to copy: name in the report of the run, and caption.
     figures: &'static [(&'static str, &'static str)],
 }
 
@@ -84,8 +84,8 @@ const AFFINE: &[(&str, &str)] = &[
     ("operator", "residual-operator fit"),
 ];
 
-/// Runs what has not been run at this scale, or with `--finished` leaves it out, and writes `docs/paper.md` and
-/// its figures.
+/// Runs the benchmarks that have no finished run at this scale, or with `--finished` skips them, then writes
+/// `docs/paper.md` and its figures.
 pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
     let (scale, finished) = match args {
         [] => ("small", false),
@@ -93,7 +93,7 @@ pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
         ["--scale", scale @ ("small" | "paper")] => (*scale, false),
         other => {
             return Err(format!(
-                "unexpected arguments {other:?}; --scale small|paper, or --finished"
+                "unexpected arguments {other:?}; expected --scale small|paper or --finished"
             ));
         }
     };
@@ -115,10 +115,10 @@ pub fn write(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
     fs::write(&page, text).map_err(|error| format!("{}: {error}", page.display()))
 }
 
-const HEAD: &str = "# The paper's benchmarks, done again
+const HEAD: &str = "# The paper's benchmarks, reproduced
 
-Every number and figure on this page is from `ergode reproduce`, by the command that stands above it; the page is
-put together by `cargo xtask paper` from the `results.json` and the figures of the runs. *Paper* is
+Every number and figure on this page comes from `ergode reproduce`, with the command given above it.
+`cargo xtask paper` builds the page from the `results.json` and the figures of the runs. *Paper* is
 \"Conditional Score-Based Modeling of Effective Langevin Dynamics\" (L. T. Giorgini).
 
 ";
@@ -174,7 +174,9 @@ fn section(run: &Run, results: &Value, command: &str) -> Result<String, String> 
     let found = &results["reproduction"];
     let (Some(numbers), Some(machine)) = (found["numbers"].as_array(), found["machine"].as_str())
     else {
-        return Err(format!("{command}: its results have no reproduction"));
+        return Err(format!(
+            "{command}: results.json has no section `reproduction`"
+        ));
     };
     let mut text = format!("## {}, recipe {}\n\n", run.benchmark, run.recipe);
     let seconds = found["seconds"].as_f64().unwrap_or(0.0);
@@ -196,8 +198,8 @@ fn section(run: &Run, results: &Value, command: &str) -> Result<String, String> 
     }
     text += &against_exact(results);
     for (title, key) in [
-        ("Chosen where the paper does not say", "choices"),
-        ("Differences", "differences"),
+        ("Choices that the paper leaves open", "choices"),
+        ("Differences from the paper", "differences"),
     ] {
         let lines: Vec<&str> = found[key]
             .as_array()
@@ -213,7 +215,7 @@ fn section(run: &Run, results: &Value, command: &str) -> Result<String, String> 
     Ok(text)
 }
 
-/// The pointwise errors and the verdict.
+/// The pointwise errors and the verdict, as table rows and a sentence.
 fn against_exact(results: &Value) -> String {
     let (truth, validation) = (&results["truth"], &results["validation"]);
     let mut text = String::new();
@@ -223,11 +225,11 @@ fn against_exact(results: &Value) -> String {
         ("relative error of R", &truth["R_rel_l2"]),
         ("error of M relative to M − Φ", &truth["M_rel_delta"]),
         (
-            "correlations: error over noise floor",
+            "correlations: error / noise floor",
             &validation["rmse_over_floor"],
         ),
         (
-            "other observables: error over noise floor",
+            "other observables: error / noise floor",
             &validation["other_over_floor"],
         ),
     ] {
@@ -239,7 +241,7 @@ fn against_exact(results: &Value) -> String {
     text + &format!("\nVerdict on held-out data: *{verdict}*.\n")
 }
 
-/// A number in four digits; nothing where there is none.
+/// A number with four significant digits, or an empty cell.
 fn digits(value: &Value) -> String {
     let Some(value) = value.as_f64() else {
         return String::new();

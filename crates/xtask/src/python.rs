@@ -46,11 +46,11 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Builds the wheel of the Python package with the profile and the features of the tests, which have
-    /// compiled the library already, and puts it in the place of any that is installed.
+    /// Builds the wheel of the Python package and installs it. Profile and features are those of the tests,
+    /// so that the library is not compiled again.
     pub fn install_package(&self, workspace: &Workspace) -> Result<(), String> {
         let wheels = workspace.target().join("wheels");
-        // A wheel of another version must not be taken for this one.
+        // Remove wheels of other versions.
         if wheels.exists() {
             fs::remove_dir_all(&wheels)
                 .map_err(|error| format!("cannot remove {}: {error}", wheels.display()))?;
