@@ -1,4 +1,4 @@
-//! The pre-flight check.
+//! The check of a record before a fit.
 
 use ergode::{CheckConfig, check_ensemble, check_page};
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::ensemble::Ensemble;
 use crate::work::watched;
 
-/// Check a record; the report as JSON, and its page.
+/// Check a record; returns the report as JSON, and its page.
 #[pyfunction]
 pub(crate) fn check(
     py: Python<'_>,

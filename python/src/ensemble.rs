@@ -1,4 +1,4 @@
-//! Trajectories that share the memory of NumPy arrays where their layout allows it.
+//! Trajectories that share the memory of NumPy arrays if their layout allows it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -114,7 +114,9 @@ impl Ensemble {
         copy: bool,
     ) -> PyResult<Self> {
         if values.len() != times.len() {
-            return Err(InputError::new_err("one set of times per trajectory"));
+            return Err(InputError::new_err(
+                "expected one set of times per trajectory",
+            ));
         }
         let trajectories: Vec<Trajectory> = values
             .into_iter()
@@ -198,7 +200,7 @@ impl Ensemble {
             .collect()
     }
 
-    /// What may be wrong with the data although they can be used.
+    /// Possible problems with the data that do not prevent their use.
     #[getter]
     fn warnings(&self, py: Python<'_>) -> Vec<String> {
         py.detach(|| self.inner.warnings())
@@ -249,12 +251,12 @@ impl Ensemble {
         }
     }
 
-    /// Without the start of each trajectory, a fraction of its rows or a time.
+    /// Drop the start of each trajectory: a fraction of its rows, or a time.
     fn burn_in(&self, fraction: Option<f64>, time: Option<f64>) -> PyResult<Self> {
         let amount = match (fraction, time) {
             (Some(fraction), None) => BurnIn::Fraction(fraction),
             (None, Some(time)) => BurnIn::Time(time),
-            _ => return Err(InputError::new_err("give either a fraction or a time")),
+            _ => return Err(InputError::new_err("pass either a fraction or a time")),
         };
         Ok(self.inner.burn_in(amount).map_err(raised)?.into())
     }
@@ -269,7 +271,7 @@ impl Ensemble {
         Ok(self.inner.select(&indices).map_err(raised)?.into())
     }
 
-    /// For a fit, and held out for its test.
+    /// Data for a fit, and data held out for its validation.
     fn split(&self, fraction: f64, gap: f64) -> PyResult<(Self, Self)> {
         let (fit, test) = self.inner.split(fraction, gap).map_err(raised)?;
         Ok((fit.into(), test.into()))
@@ -281,7 +283,7 @@ impl Ensemble {
         let trajectories = self.inner.trajectories();
         trajectories.get(k).ok_or_else(|| {
             InputError::new_err(format!(
-                "there is no trajectory {k}; the {} trajectories are counted from 0",
+                "no trajectory {k}; the {} trajectories are numbered from 0",
                 trajectories.len()
             ))
         })

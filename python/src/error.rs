@@ -10,16 +10,16 @@ create_exception!(
     ergode,
     InputError,
     PyValueError,
-    "Input that cannot be used; the message says what is wrong and what to do."
+    "Invalid input; the message says what is wrong and what to change."
 );
 create_exception!(
     ergode,
     NumericalError,
     PyRuntimeError,
-    "A computation that cannot be completed; the message says why."
+    "A computation failed; the message gives the reason."
 );
 
-/// The exception that stands for an error of the library.
+/// The exception for an error of the library.
 pub(crate) fn raised(error: ergode::Error) -> PyErr {
     let message = error.to_string();
     if error.is_interrupted() {

@@ -1,5 +1,5 @@
-//! The compiled part of the Python package `ergode`: one file per module of the library that it mirrors.
-//! What a user meets, and how input is understood, is written in Python beside it.
+//! The compiled part of the Python package `ergode`: one file per module of the library.
+//! The public interface and the interpretation of input are in Python.
 
 mod check;
 mod ensemble;

@@ -18,7 +18,7 @@ use crate::work::watched;
 /// States evaluated at a time, few enough for the cache.
 const TILE: usize = 1024;
 
-/// What a fit found.
+/// The result of a fit.
 #[pyclass(frozen, module = "ergode._core")]
 pub(crate) struct Fitted {
     inner: ergode::Fitted,
@@ -37,7 +37,7 @@ fn parsed(config: &str) -> PyResult<FitConfig> {
     serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))
 }
 
-/// Learn a model from `ensemble` in the folder `run`; `exact` knows the answer, where a reference system does.
+/// Learn a model from `ensemble` in the folder `run`; `exact` is the reference system, if known.
 #[pyfunction]
 pub(crate) fn fit(
     py: Python<'_>,
@@ -60,7 +60,7 @@ pub(crate) fn fit(
     Ok(Fitted { inner, config })
 }
 
-/// Read what a fit left in its folder.
+/// Load a run from its folder.
 #[pyfunction]
 pub(crate) fn load(py: Python<'_>, run: PathBuf) -> PyResult<Fitted> {
     let path = run.join("config.toml");
@@ -98,7 +98,7 @@ impl Fitted {
         json!(self.config).to_string()
     }
 
-    /// The comparison with data held out, as JSON.
+    /// The comparison with held-out data, as JSON.
     fn validation(&self) -> String {
         json!(self.inner.validation).to_string()
     }
@@ -118,7 +118,7 @@ impl Fitted {
         json!(self.inner.page).to_string()
     }
 
-    /// Every figure of the report as SVG; the files.
+    /// Write every figure of the report as SVG; returns the files.
     fn write_figures(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
         py.detach(|| write_figures(&self.inner.page, &folder))
             .map_err(raised)
@@ -137,7 +137,7 @@ impl Fitted {
             "div_mobility" => (LangevinModel::div_mobility, 1),
             "mobility" => (|model, x, out| model.mobility().mobility(x, out), 2),
             "diffusion" => (LangevinModel::diffusion, 2),
-            other => return Err(InputError::new_err(format!("no field is called {other}"))),
+            other => return Err(InputError::new_err(format!("no field `{other}`"))),
         };
         let (x, dim) = (x.as_array(), self.inner.model.dim());
         let n = x.nrows();
@@ -151,7 +151,8 @@ impl Fitted {
         Ok(out.into_pyarray(py))
     }
 
-    /// New trajectories; fractions of samples out of support and of indefinite D, the step, and what failed.
+    /// New trajectories; the settings with the fractions of samples out of support and with indefinite D, as
+    /// JSON; and the failures.
     #[expect(
         clippy::too_many_arguments,
         reason = "the arguments of the Python method"

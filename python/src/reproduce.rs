@@ -1,4 +1,4 @@
-//! The paper's benchmarks done again.
+//! The paper's benchmarks.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::error::InputError;
 use crate::work::watched;
 
-/// Do the benchmark that `config`, as JSON, names in the folder `run`.
+/// Reproduce the benchmark of `config` (JSON) in the folder `run`.
 #[pyfunction]
 pub(crate) fn reproduce(
     py: Python<'_>,

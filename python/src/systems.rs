@@ -11,7 +11,7 @@ use crate::ensemble::Ensemble;
 use crate::error::{InputError, raised};
 use crate::work::watched;
 
-/// Cells a side of the grid on which the affine system is solved; the demo uses as many.
+/// Cells per side of the grid on which the affine system is solved, as in the demo.
 const CELLS: usize = 280;
 
 /// A reference system with its parameters.
@@ -19,11 +19,11 @@ const CELLS: usize = 280;
 pub(crate) struct System {
     name: String,
     changes: Map<String, Value>,
-    /// Solved when first asked for.
+    /// Solved on first use.
     affine: OnceLock<Affine2dReference>,
 }
 
-/// Names of the systems, and what each is.
+/// Names of the systems, with descriptions.
 #[pyfunction]
 pub(crate) fn system_names() -> Vec<(&'static str, &'static str)> {
     let entries = SYSTEMS.iter();
@@ -64,7 +64,7 @@ impl System {
         system_by_name(&self.name, &self.changes)
     }
 
-    /// The exact answers, which every system has; those of the affine one are from a grid.
+    /// The exact answers; those of the affine system come from a grid.
     pub(crate) fn fields(&self) -> ergode::Result<Fields<'_>> {
         let system = self.built()?;
         if system.exact_fields().is_some() {
@@ -106,12 +106,12 @@ impl System {
         Ok(self.built().map_err(raised)?.coordinate_names())
     }
 
-    /// How its data are made unless told otherwise, as JSON.
+    /// Default simulation settings, as JSON.
     fn protocol(&self) -> PyResult<String> {
         Ok(json!(self.built().map_err(raised)?.protocol()).to_string())
     }
 
-    /// Reference data; what is not given is as in the paper.
+    /// Reference data; the defaults are those of the paper.
     #[expect(
         clippy::too_many_arguments,
         reason = "the arguments of the Python method"
@@ -143,7 +143,7 @@ impl System {
             Some("platen") => (config.scheme, protocol.exact) = (Scheme::Platen, false),
             Some(other) => {
                 return Err(InputError::new_err(format!(
-                    "no scheme is called '{other}'; there are euler, platen and exact"
+                    "no scheme '{other}'; choose euler, platen or exact"
                 )));
             }
         }
@@ -167,7 +167,7 @@ impl System {
             "score" => (|exact, x, out| exact.score(x, out), 1),
             "div_mobility" => (|exact, x, out| exact.div_mobility(x, out), 1),
             "mobility" => (|exact, x, out| exact.mobility(x, out), 2),
-            other => return Err(InputError::new_err(format!("no field is called {other}"))),
+            other => return Err(InputError::new_err(format!("no field `{other}`"))),
         };
         let x = x.as_array();
         let (n, dim) = x.dim();

@@ -1,4 +1,4 @@
-//! Long work beside the interpreter: unlocked, interruptible, watched.
+//! Long computations without the interpreter lock: interruptible, with progress.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -11,20 +11,20 @@ use pyo3::prelude::*;
 
 use crate::error::raised;
 
-/// How often signals are looked for and progress is told.
+/// Interval between checks for signals and progress reports.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The stack of a main thread, which the library is tested with.
+/// Stack size of a main thread, as in the tests of the library.
 const STACK: usize = 8 << 20;
 
-/// What long work is given: the handle that stops it, and where it says what it begins.
+/// Handles of a long computation: one to stop it, one to name its current stage.
 pub(crate) struct Watch<'a> {
     pub(crate) control: &'a Control,
     doing: &'a Mutex<String>,
 }
 
 impl Watch<'_> {
-    /// Work of a new kind begins.
+    /// Begin a stage.
     pub(crate) fn tell(&self, what: &str) {
         if let Ok(mut doing) = self.doing.lock() {
             what.clone_into(&mut doing);
@@ -32,7 +32,7 @@ impl Watch<'_> {
     }
 }
 
-/// Do `work` on a thread of its own without the interpreter lock. Meanwhile this thread looks for
+/// Run `work` on a separate thread without the interpreter lock. Meanwhile this thread checks for
 /// signals, which stop the work and are raised when it has ended, and calls
 /// `progress(what, done, total, note)`.
 pub(crate) fn watched<T: Send>(
@@ -50,11 +50,13 @@ pub(crate) fn watched<T: Send>(
             let worker = worker
                 .stack_size(STACK)
                 .spawn_scoped(scope, move || {
-                    // Dropped at the end, however that comes about.
+                    // Dropped at the end, also after a panic.
                     let _finished = finished;
                     work(&Watch { control, doing })
                 })
-                .map_err(|error| PyRuntimeError::new_err(format!("no thread: {error}")))?;
+                .map_err(|error| {
+                    PyRuntimeError::new_err(format!("cannot start a thread: {error}"))
+                })?;
             let mut stopped = None;
             while waiting.recv_timeout(POLL) == Err(RecvTimeoutError::Timeout) {
                 if stopped.is_some() {
@@ -77,7 +79,7 @@ pub(crate) fn watched<T: Send>(
     })
 }
 
-/// Let signals act, and tell the progress.
+/// Handle signals and report progress.
 fn poll(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

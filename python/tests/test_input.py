@@ -93,8 +93,8 @@ def test_dates():
     ensemble = eg.Ensemble(X3[0], t=t, time_unit="D")
     assert ensemble.dt == pytest.approx(0.25)
     assert ensemble.time_unit == "D"
-    refused("no unit of their own", X3[0], t=t)
-    refused("cannot be counted in 'fortnight'", X3[0], t=t, time_unit="fortnight")
+    refused("give time_unit=", X3[0], t=t)
+    refused("time_unit='fortnight' is not supported", X3[0], t=t, time_unit="fortnight")
 
 
 def test_names_and_units():
@@ -139,8 +139,8 @@ def test_names_and_units():
         ("one mask per trajectory", list(X3), {"dt": 1, "mask": [np.zeros(50, bool)]}),
         ("one name per coordinate", X3, {"dt": 1, "names": ["a"]}),
         ("both named", X3, {"dt": 1, "names": ["a", "a"]}),
-        ("is one text", X3, {"dt": 1, "names": "ab"}),
-        ("no coordinates", X3, {"dt": 1, "units": {"q": "m"}}),
+        ("is a single string", X3, {"dt": 1, "names": "ab"}),
+        ("are not coordinates", X3, {"dt": 1, "units": {"q": "m"}}),
         ("one per coordinate", X3, {"dt": 1, "units": ["m"]}),
         ("name columns", X3, {"t": "time"}),
         ("name columns", X3, {"dt": 1, "trajectory": "run"}),
@@ -213,7 +213,7 @@ def test_copies_are_refused_on_request(x):
 
 
 def test_memory_of_a_large_array_is_not_copied():
-    """In a process of its own, whose peak memory is its own."""
+    """Measured in a separate process, by its peak memory."""
     script = """
 import resource, numpy as np, ergode as eg
 x = np.random.default_rng(0).normal(size=(4, 2_000_000, 2))

@@ -32,7 +32,7 @@ def test_parameters():
     assert again.get_params() == model.get_params()
     assert model.set_params(seed=4) is model
     assert (model.seed, again.seed) == (4, 3)
-    with pytest.raises(eg.InputError, match="no parameter 'sed'; there are recipe, seed"):
+    with pytest.raises(eg.InputError, match="no parameter 'sed'; the parameters are recipe, seed"):
         model.set_params(sed=1)
 
 
@@ -253,7 +253,7 @@ def test_pickled(model):
 def test_run_folder(data, tmp_path):
     first = eg.Langevin(run=tmp_path / "run").fit(data)
     assert first.run_ == tmp_path / "run"
-    # What the folder holds is not computed anew.
+    # Finished stages in the folder are reused.
     again = eg.Langevin(run=tmp_path / "run").fit(data)
     assert again.results_ == first.results_
     other = eg.Langevin(config=first.run_ / "config.toml", seed=1).fit(data)

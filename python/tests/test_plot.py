@@ -1,4 +1,4 @@
-"""Pictures are drawn; what cannot be is refused."""
+"""Plots, and errors for what cannot be plotted."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_curves(model):
     figure = eg.plot.correlations(model, most=2)
     axes = figure.axes[0]
     assert [line.get_label() for line in axes.lines] == [
-        "data held out",
+        "held-out data",
         "learned model",
         "constant closure",
     ]
@@ -41,7 +41,7 @@ def test_hovmoeller():
     figure = eg.plot.hovmoeller(spins, component=2, components=3)
     mesh = figure.axes[0].collections[0]
     np.testing.assert_array_equal(mesh.get_array(), spins.trajectories[0][:240, 2::3])
-    with pytest.raises(eg.InputError, match="no sites"):
+    with pytest.raises(eg.InputError, match="cannot divide"):
         eg.plot.hovmoeller(spins, component=3, components=3)
 
 
@@ -56,5 +56,5 @@ def test_structure(model):
     assert np.abs(image - np.eye(3)).max() < 0.3
     with pytest.raises(eg.InputError, match="three coordinates or more"):
         eg.plot.structure(model)
-    with pytest.raises(eg.InputError, match="no picture"):
+    with pytest.raises(eg.InputError, match="cannot plot"):
         eg.plot.mobility(fitted)

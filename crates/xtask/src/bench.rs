@@ -243,7 +243,7 @@ fn simulate_report(rust: Value, numba: Value, cpu: &str) -> Result<Report, Strin
     Ok(Report { json, text })
 }
 
-/// Learned models beside what bounds their speed: the reference system, and the network engine.
+/// Learned models compared with what bounds their speed: the reference system and the network engine.
 fn write_models(text: &mut String, json: &mut Value) -> Result<(), String> {
     let affine = figure(json, "affine2d", "lanes_ns")?;
     let [polynomial, neural, engine] =

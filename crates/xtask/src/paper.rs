@@ -258,7 +258,7 @@ fn digits(value: &Value) -> String {
     format!("{value:.places$}")
 }
 
-/// Copies a figure of a run beside the page, and returns its name there.
+/// Copies a figure of a run to the folder of the page, and returns its name there.
 fn figure(folder: &Path, docs: &Path, run: &Run, name: &str) -> Result<String, String> {
     let file = format!("{}-{}-{name}.svg", run.benchmark, run.recipe);
     let target = docs.join("paper");

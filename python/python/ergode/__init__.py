@@ -1,4 +1,4 @@
-"""Effective Langevin equations from time series, with a statement of how good they are.
+"""Learn effective Langevin equations from time series, and test them on held-out data.
 
 The model is dx = [M s + div M] dt + sqrt(2) Sigma dW with Sigma Sigma^T = sym M and s = grad log p_ss.
 
@@ -46,7 +46,7 @@ plot: ModuleType
 
 
 def __getattr__(name: str) -> Any:
-    # Matplotlib is loaded when it is asked for.
+    # Import Matplotlib only when needed.
     if name == "plot":
         from importlib import import_module
 

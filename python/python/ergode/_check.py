@@ -1,4 +1,4 @@
-"""The pre-flight check of a record."""
+"""The check of a record before a fit."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ._progress import watching
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found.
+    """A finding of a check or a validation.
 
     Attributes
     ----------
     kind : str
-        What it is about, such as "trend", "coarse-sampling" or "non-markov".
+        Kind of finding, such as "trend", "coarse-sampling" or "non-markov".
     severity : str
         "info", "warn" or "fail".
     message : str
-        What was found, with its figures.
+        What was found, with numbers.
     advice : str
         What to do.
     """
@@ -37,23 +37,23 @@ class Finding:
 
 
 class Check:
-    """What a record says of itself before a fit; made by `check`.
+    """Result of `check`.
 
     Attributes
     ----------
     verdict : str
         "pass", "warn" or "fail".
     findings : tuple of Finding
-        Everything found, the worst first.
+        Findings, the most severe first.
     sampling_interval : float
-        Time between samples, the mean one where sampling is uneven.
+        Time between samples; the mean if sampling is uneven.
     usable_lags : tuple of float
         First and last lag that a fit should use.
     coordinates : list of dict
-        For every coordinate: name, mean, std, decorrelation_time, integrated_time, effective_samples,
+        One entry per coordinate: name, mean, std, decorrelation_time, integrated_time, effective_samples,
         autocorrelation (lag, value, standard error).
     page : Page
-        The same as a page with figures.
+        The findings as a page with figures.
     """
 
     def __init__(self, report: dict[str, Any], html: str) -> None:
@@ -66,7 +66,7 @@ class Check:
         self.coordinates: list[dict[str, Any]] = report["coordinates"]
 
     def to_dict(self) -> dict[str, Any]:
-        """As `ergode check --json` prints it."""
+        """The report as a dictionary, as printed by `ergode check --json`."""
         return self._report
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
@@ -90,7 +90,7 @@ class Check:
         report = self._report
         lines = [
             f"{report['samples']} samples in {report['trajectories']} trajectories, "
-            f"one every {figure(self.sampling_interval)}"
+            f"sampling interval {figure(self.sampling_interval)}"
         ]
         for row in self._rows():
             named = (f"{name} {value}" for name, value in zip(self._HEADINGS[1:], row[1:]))
@@ -105,15 +105,15 @@ class Check:
 
 
 def check(data: Any, *, verbose: bool | None = None, **how: Any) -> Check:
-    """Look at data before a fit: what is wrong with them, and what to do.
+    """Check whether data suit a fit, and advise what to change.
 
     Parameters
     ----------
-    data : Ensemble, or anything that `Ensemble` takes
+    data : Ensemble, or anything that `Ensemble` accepts
     verbose : bool, optional
-        Progress: None shows it where somebody watches, True always, False never.
+        Show progress: True always, False never, None only on a terminal or in a notebook.
     **how
-        As for `Ensemble`: dt, t, names and so on.
+        Arguments of `Ensemble`: dt, t, names and so on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The compiled part: what the Python modules beside it are made of."""
+"""The compiled part of the package."""
 
 from collections.abc import Callable, Sequence
 from os import PathLike

@@ -20,33 +20,33 @@ if TYPE_CHECKING:
 
 
 class Ensemble:
-    """Trajectories of the same coordinates, checked once and for all.
+    """Checked trajectories of the same coordinates.
 
     Parameters
     ----------
     data : array, list of arrays, pandas.DataFrame, xarray.DataArray or xarray.Dataset
         (time,), (time, dimension) or (trajectory, time, dimension); a list of (time, dimension) arrays of
         any lengths; a table whose columns are coordinates; an xarray object with a dimension "time".
-        A row with NaN is a gap: pairs of samples never cross it. Masked arrays are understood.
+        A row with NaN is a gap: pairs of samples never cross it. Masked arrays are supported.
     dt : float, optional
         Time between samples.
     t : array, list of arrays or str, optional
         Times instead of `dt`: (time,) for all trajectories, (trajectory, time), or a list; the name of a
         column of a DataFrame. Dates need `time_unit`.
     names : sequence of str, optional
-        Names of the coordinates; those of the DataFrame or xarray object unless given.
+        Names of the coordinates [default: those of the DataFrame or xarray object].
     units : str, sequence or mapping, optional
-        Units of the coordinates, which are kept.
+        Units of the coordinates, kept with the data.
     time_unit : str, optional
-        Unit of time, kept; for dates the unit in which they are counted ("s", "h", "D").
+        Unit of time, kept with the data; dates are converted to numbers in this unit ("s", "h", "D").
     mask : array of bool, optional
         True where values, or whole rows, are missing, as in numpy.ma.
     trajectory : str, optional
-        Column of a DataFrame that tells trajectories apart.
+        Column of a DataFrame that identifies the trajectory.
     copy : bool, optional
         None shares the memory of double-precision arrays whose coordinates are adjacent (C order) and
-        copies others; True copies always; False refuses what cannot be shared. Do not write to an array
-        while an ensemble shares it.
+        copies others; True always copies; False raises an error if a copy is needed. Do not write to an
+        array while an ensemble shares it.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class Ensemble:
     >>> eg.Ensemble(x[0].T, dt=0.1)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    ergode.InputError: the array of shape (2, 100) was understood as (time, dimension): ...
+    ergode.InputError: the array of shape (2, 100) was read as (time, dimension): ...
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class Ensemble:
         copy: bool | None = None,
     ) -> None:
         if isinstance(data, Ensemble):
-            raise InputError("this is an Ensemble already; use it as it is")
+            raise InputError("the data are already an Ensemble; use it directly")
         record = understand(data, How(dt, t, names, units, time_unit, mask, trajectory))
         again = copy is True and not record.copied
         core = _core.Ensemble(record.values, record.times, record.names, again)
         if copy is False and (record.copied or core.shared < len(core)):
             raise InputError(
-                "copy=False, but these values must be copied: only double-precision arrays whose coordinates "
+                "copy=False, but these data need a copy: only double-precision arrays whose coordinates "
                 "are adjacent in memory (C order), without mask, can be shared"
             )
         self._set(core, record.units, record.time_unit, record.form, record.names is not None)
@@ -99,11 +99,11 @@ class Ensemble:
         self._core = core
         self._form = form
         self._named = named
-        #: Units by name of the coordinate, where known.
+        #: Units by name of the coordinate, if known.
         self.units = dict(units)
-        #: Unit of time, where known.
+        #: Unit of time, if known.
         self.time_unit = time_unit
-        #: What else is known, such as how a simulation was made.
+        #: Further information, such as the settings of a simulation.
         self.attrs: dict[str, Any] = {}
 
     @classmethod
@@ -134,16 +134,27 @@ class Ensemble:
         trajectory: str | None = None,
         array: str | None = None,
     ) -> Ensemble:
-        """From a file (.npz .npy .csv .tsv .parquet .zarr .h5 .nc), a folder of files or a pattern with * and ?.
+        """Read a file (.npz .npy .csv .tsv .parquet .zarr .h5 .nc), a folder of files or a pattern with * and ?.
 
-        `dt` is for files that hold no times. `columns` are the coordinates to take, all where none are named;
-        `time` and `trajectory` are the columns of a table that hold the times and tell trajectories apart,
-        where their names do not say so; `array` is the one with the values, where a file has several.
+        Parameters
+        ----------
+        path : path
+            File, folder or pattern.
+        dt : float, optional
+            Sampling interval, for files without times.
+        columns : sequence of str, optional
+            Coordinates to read, in this order [default: all].
+        time : str, optional
+            Table column with the times [default: t or time]; `--time-column` of the command line.
+        trajectory : str, optional
+            Table column that identifies the trajectory [default: trajectory, traj, id or run].
+        array : str, optional
+            Array with the values, for files with several arrays [default: x].
         """
         return cls._wrap(_core.Ensemble.read(path, dt, list(columns), time, trajectory, array))
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """To a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc."""
+        """Write to a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc."""
         self._core.write(path)
 
     def __len__(self) -> int:
@@ -157,7 +168,7 @@ class Ensemble:
 
     @property
     def samples(self) -> int:
-        """Number of complete rows, gaps left out."""
+        """Number of complete rows, without gaps."""
         return self._core.samples
 
     @property
@@ -167,12 +178,12 @@ class Ensemble:
 
     @property
     def dt(self) -> float | None:
-        """Time between samples; None where it is not the same everywhere."""
+        """Time between samples; None if it varies."""
         return self._core.sampling_interval
 
     @property
     def warnings(self) -> list[str]:
-        """What may be wrong with the data although they can be used."""
+        """Possible problems with the data that do not prevent their use."""
         return self._core.warnings
 
     @property
@@ -187,10 +198,9 @@ class Ensemble:
 
     @property
     def x(self) -> NDArray[Any] | list[NDArray[Any]]:
-        """The values, read only: (trajectory, time, dimension), a list where lengths differ.
+        """The values, read only: (trajectory, time, dimension), or a list if lengths differ.
 
-        Not copied where the trajectories follow each other in memory, as those of one array or of a
-        simulation do.
+        Not copied if the trajectories are adjacent in memory, as those of one array or of a simulation.
         """
         parts = self.trajectories
         first = parts[0]
@@ -208,7 +218,7 @@ class Ensemble:
 
     @property
     def t(self) -> NDArray[np.float64] | list[NDArray[np.float64]]:
-        """The times: (time,) where all trajectories have the same, else a list."""
+        """The times: (time,) if all trajectories share them, else a list."""
         clocks = [self._core.times(k) for k in range(len(self))]
         lengths = [len(part) for part in self.trajectories]
         times: list[NDArray[np.float64]] = [
@@ -220,7 +230,7 @@ class Ensemble:
 
     @property
     def data(self) -> Any:
-        """The values as the user gave them: an xarray object where that was the input, else `x`."""
+        """The values in the form of the input: an xarray object for xarray input, else `x`."""
         return self.to_xarray() if self._form.kind in ("xarray", "dataset") else self.x
 
     def to_xarray(self) -> xarray.DataArray | xarray.Dataset:
@@ -230,24 +240,24 @@ class Ensemble:
         return to_xarray(self)
 
     def burn_in(self, fraction: float | None = None, *, time: float | None = None) -> Ensemble:
-        """Without the start of each trajectory, a fraction of its rows or a time; values are shared."""
+        """Drop the start of each trajectory: a fraction of its rows, or a time. Values are shared."""
         return self._like(self._core.burn_in(fraction, time))
 
     def thin(self, every: int) -> Ensemble:
-        """Every `every`-th row; values are shared, and no pair of samples crosses a gap."""
+        """Keep every `every`-th row. Values are shared, and no pair of samples crosses a gap."""
         return self._like(self._core.thin(every))
 
     def select(self, indices: Sequence[int]) -> Ensemble:
-        """Some of the trajectories; values are shared."""
+        """Select trajectories by index. Values are shared."""
         return self._like(self._core.select([int(k) for k in indices]))
 
     def split(self, fraction: float, gap: float = 0.0) -> tuple[Ensemble, Ensemble]:
-        """For a fit, and `fraction` held out for its test; see the command's `held_out`."""
+        """Split into data for a fit and a held-out `fraction` for validation, as the option `held_out` does."""
         fit, test = self._core.split(fraction, gap)
         return self._like(fit), self._like(test)
 
     def fingerprint(self) -> str:
-        """A hash of names, times and values, as in results.json."""
+        """Hash of names, times and values, as in results.json."""
         return self._core.fingerprint()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -282,25 +292,25 @@ class Ensemble:
 
 
 def ensemble_from(data: Any, how: dict[str, Any]) -> Ensemble:
-    """An ensemble as it is, or one made from data."""
+    """Return an ensemble unchanged, or make one from data."""
     if not isinstance(data, Ensemble):
         return Ensemble(data, **how)
     given = [name for name, value in how.items() if value is not None]
     if given:
         raise InputError(
-            f"{', '.join(given)} cannot be changed in an Ensemble; give it when the Ensemble is made"
+            f"{', '.join(given)} cannot be changed in an Ensemble; pass it when you create the Ensemble"
         )
     return data
 
 
 def require_same(ensemble: Ensemble, names: list[str]) -> None:
-    """Refuse data whose coordinates are not those of the model."""
+    """Raise an error if the coordinates of the data differ from those of the model."""
     if ensemble.dim != len(names):
         raise InputError(
             f"the data have {ensemble.dim} coordinates, the model {len(names)} ({', '.join(names)})"
         )
     if ensemble._named and ensemble.names != names and names != default_names(len(names)):
         raise InputError(
-            f"the coordinates of the data are {', '.join(ensemble.names)}, those of the model "
-            f"{', '.join(names)}; give them in the same order and by the same names"
+            f"the data have coordinates {', '.join(ensemble.names)}, the model has "
+            f"{', '.join(names)}; use the same names in the same order"
         )

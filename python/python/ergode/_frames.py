@@ -1,4 +1,4 @@
-"""Records in objects of pandas and xarray; loaded only when a user passes one."""
+"""Input and output of pandas and xarray objects; imported only when needed."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def from_pandas(data: Any, how: How) -> Record:
     frame = data.to_frame(name="x" if data.name is None else data.name) if data.ndim == 1 else data
     if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
         raise InputError(
-            "the table has an index of several levels; write frame.reset_index() and name the column that "
-            "tells trajectories apart: trajectory='column'"
+            "the table has an index with several levels; use frame.reset_index() and name the column that "
+            "identifies the trajectory: trajectory='column'"
         )
     groups = _groups(frame, how.trajectory)
     columns = [c for c in frame.columns if c not in (how.trajectory, _column(how.t))]
     suspects = [c for c in columns if str(c).lower() in TIMES]
     if suspects:
         raise InputError(
-            f"column {suspects[0]!r} was understood as a coordinate, but is named like times; write "
+            f"column {suspects[0]!r} would be read as a coordinate, but is named like times; pass "
             f"t={str(suspects[0])!r} to use it as times, or rename it"
         )
     wrong = [str(c) for c in columns if frame[c].dtype.kind not in "iuf"]
     if wrong or not columns:
         raise InputError(
-            f"columns {', '.join(wrong)} hold no numbers; leave them out" if wrong else "there is no column of values"
+            f"columns {', '.join(wrong)} hold no numbers; drop them" if wrong else "the table has no column of values"
         )
     values, times = [], []
     for _, group in groups:
@@ -59,16 +59,16 @@ def from_pandas(data: Any, how: How) -> Record:
         times.append(_index_times(group, how))
     if how.mask is not None:
         if how.trajectory is not None:
-            raise InputError("mask= and trajectory= together are not possible; set missing values to NaN")
+            raise InputError("mask= and trajectory= cannot be combined; set missing values to NaN")
         values = [masked(values[0], how.mask)]
     names = texts(columns, "columns") if how.names is None else texts(how.names, "names")
-    # A table without times of its own says nothing about them.
+    # Without times in the table, use dt= or t=.
     if all(t is None for t in times):
         given = times_of(values, how)
     elif how.dt is not None:
         raise InputError(
             f"dt is given, but the index ({frame.index.name or type(frame.index).__name__}) holds times; "
-            "leave dt out, or write frame.reset_index(drop=True)"
+            "omit dt, or use frame.reset_index(drop=True)"
         )
     else:
         given = [t for t in times if t is not None]
@@ -87,16 +87,16 @@ def _groups(frame: Any, trajectory: str | None) -> list[tuple[Any, Any]]:
         return [(None, frame)]
     if trajectory not in frame.columns:
         raise InputError(
-            f"there is no column {trajectory!r}; there are {', '.join(map(str, frame.columns))}"
+            f"no column {trajectory!r}; the columns are {', '.join(map(str, frame.columns))}"
         )
     return list(frame.groupby(trajectory, sort=False))
 
 
 def _index_times(frame: Any, how: How) -> NDArray[np.float64] | None:
-    """Times by a column or the index, where these hold any."""
+    """Times from a column or the index, if there are any."""
     if isinstance(how.t, str):
         if how.t not in frame.columns:
-            raise InputError(f"there is no column {how.t!r}; there are {', '.join(map(str, frame.columns))}")
+            raise InputError(f"no column {how.t!r}; the columns are {', '.join(map(str, frame.columns))}")
         return clock(frame[how.t].to_numpy(), how.time_unit, f"column {how.t!r}")
     if how.t is not None:
         return None
@@ -111,16 +111,16 @@ def _index_times(frame: Any, how: How) -> NDArray[np.float64] | None:
     if how.trajectory is not None and how.dt is not None and index.dtype.kind in "iu":
         return None
     raise InputError(
-        f"the index ({index.dtype}, named {index.name!r}) may be times or labels of rows; write "
-        "t=frame.index.to_numpy() if they are times, or frame.reset_index(drop=True) with dt= if they are not"
+        f"the index ({index.dtype}, named {index.name!r}) may be times or labels of rows; pass "
+        "t=frame.index.to_numpy() if they are times, else use frame.reset_index(drop=True) with dt="
     )
 
 
 def from_xarray(data: Any, how: How) -> Record:
-    """Dimensions are told apart by their names."""
+    """Dimensions are identified by their names."""
     if how.trajectory is not None or isinstance(how.t, str):
         raise InputError(
-            "t= and trajectory= name columns of a table; in xarray rename the dimensions, for example "
+            "t= and trajectory= name columns of a table; for xarray rename the dimensions, for example "
             "data.rename({'old': 'time'})"
         )
     dataset = type(data).__name__ == "Dataset"
@@ -174,9 +174,9 @@ def _dimensions(array: Any, dataset: bool) -> tuple[str, str | None, str | None]
     shown = "(" + ", ".join(dims) + ")"
     times = [d for d in dims if d.lower() in TIMES]
     if len(times) != 1:
-        found = "none of them is" if not times else f"{' and '.join(times)} are both"
+        found = "none is" if not times else f"{' and '.join(times)} are both"
         raise InputError(
-            f"of the dimensions {shown}, {found} called time; rename the one that is: "
+            f"of the dimensions {shown}, {found} called time; rename the time dimension: "
             "data.rename({'old': 'time'})"
         )
     others = [d for d in dims if d not in times]
@@ -184,13 +184,13 @@ def _dimensions(array: Any, dataset: bool) -> tuple[str, str | None, str | None]
     rest = [d for d in others if d not in members]
     if len(members) > 1 or len(rest) > 1:
         raise InputError(
-            f"the dimensions {shown} were understood as time {times[0]!r}, trajectories "
-            f"{members or 'none'} and coordinates {rest or 'none'}; there may be one of each: rename the "
+            f"the dimensions {shown} were read as time {times[0]!r}, trajectories "
+            f"{members or 'none'} and coordinates {rest or 'none'}; at most one of each is allowed: rename the "
             "dimension of independent runs to 'trajectory', and stack others into one, for example "
             "data.stack(coordinate=('lat', 'lon'))"
         )
     if dataset and not rest:
-        raise InputError("the dataset was not understood; give a DataArray")
+        raise InputError("cannot interpret the dataset; pass a DataArray")
     return times[0], members[0] if members else None, rest[0] if rest else None
 
 
@@ -205,7 +205,7 @@ def _names(array: Any, coordinate: str | None, how: How) -> list[str] | None:
 
 
 def _array_units(array: Any, coordinate: str | None, names: list[str] | None) -> dict[str, str]:
-    """Units beside the coordinates, or of the whole array."""
+    """Units of the coordinates, or of the whole array."""
     if names is None:
         size = 1 if coordinate is None else array.sizes[coordinate]
         names = default_names(size)
@@ -219,19 +219,19 @@ def _array_units(array: Any, coordinate: str | None, names: list[str] | None) ->
 
 
 def _times(array: Any, time: str, rows: list[NDArray[Any]], how: How) -> tuple[list[Any], str | None]:
-    """Times by the coordinate of the dimension, or by what the user says."""
+    """Times from the coordinate of the dimension, or from dt= or t=."""
     if time not in array.coords:
         return times_of(rows, how), how.time_unit
     if how.dt is not None or how.t is not None:
         raise InputError(
-            f"the data hold times (coordinate {time!r}), and dt or t is given too; leave it out, or write "
+            f"the data hold times (coordinate {time!r}), and dt or t is given too; omit it, or use "
             f"data.drop_vars({time!r})"
         )
     values = array.coords[time].values
     if values.dtype.kind == "O":
         raise InputError(
             f"the times {time!r} are objects ({type(values.flat[0]).__name__}); convert them to numbers or "
-            f"to datetime64, or write data.drop_vars({time!r}) and give dt="
+            f"to datetime64, or use data.drop_vars({time!r}) and pass dt="
         )
     times = clock(values, how.time_unit, f"the coordinate {time!r}")
     unit = how.time_unit or array.coords[time].attrs.get("units")
@@ -246,7 +246,7 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     x, t = ensemble.x, ensemble.t
     if not isinstance(x, np.ndarray) or not isinstance(t, np.ndarray):
         raise InputError(
-            "trajectories with different times do not make one array; select some of them, or use .x and .t"
+            "trajectories with different times do not fit one array; select some of them, or use .x and .t"
         )
     trajectory = form.trajectory or "trajectory"
     dims = [trajectory, form.time, form.coordinate]
@@ -289,15 +289,15 @@ def states_of(x: Any, names: list[str], form: Form) -> tuple[NDArray[Any], Any, 
             x = x.isel({dim: [labels.index(name) for name in names]})
         elif any(not label.lstrip("-").isdigit() for label in labels):
             raise InputError(
-                f"the coordinates are {', '.join(labels)}, those of the model {', '.join(names)}; they must "
-                "be the same"
+                f"the states have coordinates {', '.join(labels)}, the model has {', '.join(names)}; use the "
+                "same names"
             )
     x = x.transpose(..., dim)
     return x.values, x, dim
 
 
 def like_states(values: NDArray[Any], x: Any, dim: str, names: list[str], what: str) -> xarray.DataArray:
-    """Results at the states of `states_of`, vectors or matrices, with the coordinates of these."""
+    """Vectors or matrices at the states of `states_of`, with the coordinates of the states."""
     import xarray
 
     others = [d for d in x.dims if d != dim]

@@ -1,6 +1,6 @@
-"""What a user's arrays mean: trajectories (time, dimension), their times and names.
+"""Interpretation of input arrays: trajectories (time, dimension), their times and names.
 
-Anything ambiguous is refused with a message that says what was understood and how to say it right.
+Ambiguous input raises an error that states the interpretation and how to correct it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Times = tuple[float, float] | NDArray[np.float64]
 
 @dataclass
 class Form:
-    """How the user holds data, so that results can come back the same way."""
+    """Form of the input, so that results can be returned in the same form."""
 
     kind: str = "numpy"
     time: str = "time"
@@ -29,7 +29,7 @@ class Form:
 
 @dataclass
 class Record:
-    """Input that was understood."""
+    """Interpreted input."""
 
     values: list[NDArray[Any]]
     times: list[Times]
@@ -42,7 +42,7 @@ class Record:
 
 @dataclass
 class How:
-    """What the user says of the data beside them."""
+    """Arguments that describe the data."""
 
     dt: float | None = None
     t: Any = None
@@ -54,7 +54,7 @@ class How:
 
 
 def understand(data: Any, how: How) -> Record:
-    """The record that `data` is."""
+    """Interpret `data` as a record."""
     kind = library_of(data)
     if kind == "pandas":
         from ._frames import from_pandas
@@ -66,8 +66,8 @@ def understand(data: Any, how: How) -> Record:
         return from_xarray(data, how)
     if isinstance(how.t, str) or how.trajectory is not None:
         raise InputError(
-            "t= and trajectory= name columns of a pandas DataFrame, and the data are "
-            f"{described(data)}; give t= as an array of times, and trajectories as a list of arrays"
+            "t= and trajectory= name columns of a pandas DataFrame, but the data are "
+            f"{described(data)}; pass t= as an array of times, and trajectories as a list of arrays"
         )
     values, copied = trajectories(data, how.mask)
     record = Record(values, times_of(values, how), copied=copied)
@@ -88,7 +88,7 @@ def library_of(data: Any) -> str | None:
 
 
 def described(data: Any) -> str:
-    """A few words on an object."""
+    """Short description of an object."""
     shape = getattr(data, "shape", None)
     if shape is not None:
         return f"an array of shape {tuple(shape)}"
@@ -113,22 +113,22 @@ def trajectories(data: Any, mask: Any = None) -> tuple[list[NDArray[Any]], bool]
         rows, dim = array.shape
         if dim > rows > 0:
             raise InputError(
-                f"the array of shape ({rows}, {dim}) was understood as (time, dimension): {rows} times of "
+                f"the array of shape ({rows}, {dim}) was read as (time, dimension): {rows} times of "
                 f"{dim} coordinates, more coordinates than times; if times run along the second axis, "
-                "write x.T for coordinates, or x[:, :, None] for trajectories of one coordinate"
+                "pass x.T for coordinates, or x[:, :, None] for trajectories of one coordinate"
             )
         return [array], copied
     if array.ndim == 3:
         count, rows, dim = array.shape
         if dim > rows > 0:
             raise InputError(
-                f"the array of shape ({count}, {rows}, {dim}) was understood as (trajectory, time, "
+                f"the array of shape ({count}, {rows}, {dim}) was read as (trajectory, time, "
                 f"dimension): {count} trajectories of {rows} times and {dim} coordinates, more coordinates "
-                "than times; write numpy.moveaxis(x, time_axis, 1) to bring the times to the middle"
+                "than times; pass numpy.moveaxis(x, time_axis, 1) to move the times to the middle"
             )
         return [array[k] for k in range(count)], copied
     raise InputError(
-        f"an array of shape {array.shape} has {array.ndim} axes; give (time,), (time, dimension) or "
+        f"an array of shape {array.shape} has {array.ndim} axes; expected (time,), (time, dimension) or "
         "(trajectory, time, dimension)"
     )
 
@@ -138,15 +138,15 @@ def from_list(data: Sequence[Any], mask: Any) -> tuple[list[NDArray[Any]], bool]
     masks = [None] * len(data) if mask is None else list(mask)
     if len(masks) != len(data):
         raise InputError(
-            f"a list of {len(data)} trajectories with {len(masks)} masks; give one mask per trajectory"
+            f"a list of {len(data)} trajectories with {len(masks)} masks; pass one mask per trajectory"
         )
     values, any_copied = [], False
     for k, (entry, hidden) in enumerate(zip(data, masks)):
         library = library_of(entry)
         if library is not None:
             raise InputError(
-                f"entry {k} of the list is of {library}; give arrays, for example "
-                "[entry.to_numpy() for entry in data], with names= and t= where they are known"
+                f"entry {k} of the list is a {library} object; pass arrays, for example "
+                "[entry.to_numpy() for entry in data], with names= and t="
             )
         if np.ma.isMaskedArray(entry):
             hidden = joined(np.ma.getmaskarray(entry), hidden)
@@ -154,8 +154,8 @@ def from_list(data: Sequence[Any], mask: Any) -> tuple[list[NDArray[Any]], bool]
         array, copied = numbers(entry, f"entry {k} of the list")
         if array.ndim != 2:
             raise InputError(
-                f"a list was understood as trajectories of shape (time, dimension), but entry {k} has shape "
-                f"{array.shape}; write [a[:, None] for a in x] for trajectories of one coordinate, or "
+                f"a list was read as trajectories of shape (time, dimension), but entry {k} has shape "
+                f"{array.shape}; pass [a[:, None] for a in x] for trajectories of one coordinate, or "
                 "numpy.column_stack(x) for the coordinates of one trajectory"
             )
         if hidden is not None:
@@ -163,7 +163,7 @@ def from_list(data: Sequence[Any], mask: Any) -> tuple[list[NDArray[Any]], bool]
         values.append(array)
         any_copied |= copied
     if not values:
-        raise InputError("an empty list holds no trajectory; give at least one")
+        raise InputError("empty list: pass at least one trajectory")
     return values, any_copied
 
 
@@ -176,7 +176,7 @@ def numbers(data: Any, what: str) -> tuple[NDArray[Any], bool]:
             array = np.asarray(data)
         except ValueError as error:
             raise InputError(
-                f"{what} cannot be made an array ({error}); give trajectories of unequal length as a list "
+                f"cannot convert {what} to an array ({error}); pass trajectories of unequal length as a list "
                 "of arrays (time, dimension)"
             ) from None
     kind = array.dtype.kind
@@ -187,17 +187,17 @@ def numbers(data: Any, what: str) -> tuple[NDArray[Any], bool]:
         result = np.asarray(array, dtype=wanted)
         return result, isinstance(data, (list, tuple)) or not np.may_share_memory(result, array)
     reasons = {
-        "c": "complex; give real and imaginary parts as two coordinates",
-        "b": "true or false; convert with .astype(float) if that is meant",
+        "c": "complex numbers; pass real and imaginary parts as two coordinates",
+        "b": "true or false; convert with .astype(float) if intended",
         "O": "Python objects; convert to an array of numbers",
-        "M": "dates; these are times, give them by t=",
-        "m": "time differences; these are times, give them by t=",
+        "M": "dates; these are times, pass them as t=",
+        "m": "time differences; these are times, pass them as t=",
     }
     raise InputError(f"{what} ({array.dtype}) holds {reasons.get(kind, 'no numbers')}")
 
 
 def joined(first: NDArray[Any], second: Any) -> NDArray[Any]:
-    """Missing where either mask says so."""
+    """Missing if missing in either mask."""
     return first if second is None else first | mask_for(first.shape, second)
 
 
@@ -205,13 +205,13 @@ def mask_for(shape: tuple[int, ...], given: Any) -> NDArray[np.bool_]:
     """A mask of values, or of whole rows."""
     mask: NDArray[Any] = np.asarray(given)
     if mask.dtype != bool:
-        raise InputError(f"a mask is true where values are missing, but its type is {mask.dtype}")
+        raise InputError(f"a mask must be boolean, true where values are missing, but its type is {mask.dtype}")
     if mask.shape == shape:
         return mask
     if len(shape) > 1 and mask.shape == shape[:-1]:
         return np.broadcast_to(mask[..., None], shape)
     raise InputError(
-        f"a mask of shape {mask.shape} for values of shape {shape}; give one entry per value, or one per row"
+        f"a mask of shape {mask.shape} for values of shape {shape}; expected one entry per value, or one per row"
     )
 
 
@@ -223,13 +223,13 @@ def masked(array: NDArray[Any], mask: Any) -> NDArray[Any]:
 def times_of(values: list[NDArray[Any]], how: How) -> list[Times]:
     """The times of every trajectory."""
     if how.dt is not None and how.t is not None:
-        raise InputError("both dt and t are given; t for uneven times, dt for even ones")
+        raise InputError("both dt and t are given; use dt for even times or t for uneven times")
     if how.dt is not None:
         return [(0.0, interval(how.dt))] * len(values)
     if how.t is None:
         raise InputError(
-            f"{len(values)} trajectories, the first of shape {values[0].shape} (time, dimension), were "
-            "understood, but not when they were sampled; give dt= for even times or t= for uneven ones"
+            f"{len(values)} trajectories, the first of shape {values[0].shape} (time, dimension), have no "
+            "times; give dt= for even times or t= for uneven times"
         )
     lengths = [len(array) for array in values]
     if isinstance(how.t, (list, tuple)) and not all(np.isscalar(entry) for entry in how.t):
@@ -240,23 +240,23 @@ def times_of(values: list[NDArray[Any]], how: How) -> list[Times]:
     found = [entry.shape for entry in given]
     if found != [(length,) for length in lengths]:
         raise InputError(
-            f"times of shapes {shortened(found)} for trajectories of {shortened(lengths)} rows; give t of "
+            f"times of shapes {shortened(found)} for trajectories of {shortened(lengths)} rows; pass t of "
             "shape (time,) for all trajectories, (trajectory, time), or a list with one array per trajectory"
         )
     return list(given)
 
 
 def shortened(items: list[Any]) -> str:
-    """A list that fits a message."""
+    """A list, shortened for a message."""
     if len(set(items)) == 1:
-        return f"{len(items)} times {items[0]}" if len(items) > 1 else str(items[0])
+        return f"{len(items)} x {items[0]}" if len(items) > 1 else str(items[0])
     return ", ".join(map(str, items[:4])) + (", ..." if len(items) > 4 else "")
 
 
 def interval(dt: Any) -> float:
     """A positive number."""
     if isinstance(dt, (bool, str, np.bool_)) or not np.isscalar(dt) or not np.isreal(dt):
-        raise InputError(f"dt is the time between samples, one positive number, not {dt!r}")
+        raise InputError(f"dt must be one positive number, the time between samples, not {dt!r}")
     value = float(np.real(dt))
     if not (np.isfinite(value) and value > 0.0):
         raise InputError(f"dt must be positive and finite, not {dt!r}")
@@ -264,13 +264,13 @@ def interval(dt: Any) -> float:
 
 
 def clock(t: Any, unit: str | None, what: str) -> NDArray[np.float64]:
-    """Times as numbers; dates are counted in `unit` from the first."""
+    """Times as numbers; dates in `unit`, from the first."""
     array = np.asarray(t)
     if array.dtype.kind in "Mm":
         if unit is None:
             raise InputError(
-                f"{what} holds dates or time differences, which have no unit of their own; give "
-                "time_unit= ('s', 'm', 'h' or 'D'), in which times and rates will be counted"
+                f"{what} holds dates or time differences; give time_unit= ('s', 'm', 'h' or 'D'), the unit of "
+                "all times and rates"
             )
         try:
             one = np.timedelta64(1, unit)  # type: ignore[call-overload]
@@ -279,27 +279,27 @@ def clock(t: Any, unit: str | None, what: str) -> NDArray[np.float64]:
             return np.asarray(array / one, dtype=np.float64)
         except TypeError as error:
             raise InputError(
-                f"times cannot be counted in {unit!r} ({error}); give time_unit= 's', 'm', 'h' or 'D'"
+                f"time_unit={unit!r} is not supported ({error}); use 's', 'm', 'h' or 'D'"
             ) from None
     if array.dtype.kind not in "iuf":
-        raise InputError(f"{what} ({array.dtype}) holds no times; give numbers or dates")
+        raise InputError(f"{what} ({array.dtype}) holds no times; pass numbers or dates")
     return np.asarray(array, dtype=np.float64)
 
 
 def texts(names: Any, what: str) -> list[str]:
     """A list of names."""
     if isinstance(names, str):
-        raise InputError(f"{what}={names!r} is one text; give a list with one per coordinate")
+        raise InputError(f"{what}={names!r} is a single string; pass a list with one per coordinate")
     return [str(name) for name in names]
 
 
 def default_names(dim: int) -> list[str]:
-    """What coordinates are called that have no names."""
+    """Default names of coordinates."""
     return ["x", "y", "z"][:dim] if dim <= 3 else [f"x{j + 1}" for j in range(dim)]
 
 
 def units_of(units: Any, names: list[str]) -> dict[str, str]:
-    """Units by name of the coordinate, from one text for all, a list, or a mapping."""
+    """Units by name of the coordinate, from a string for all, a list, or a mapping."""
     if units is None:
         return {}
     if isinstance(units, str):
@@ -308,11 +308,11 @@ def units_of(units: Any, names: list[str]) -> dict[str, str]:
         unknown = [name for name in units if name not in names]
         if unknown:
             raise InputError(
-                f"units for {', '.join(map(str, unknown))}, which are no coordinates; there are "
+                f"units for {', '.join(map(str, unknown))}, which are not coordinates; the coordinates are "
                 f"{', '.join(names)}"
             )
         return {str(name): str(unit) for name, unit in units.items()}
     listed = texts(units, "units")
     if len(listed) != len(names):
-        raise InputError(f"{len(listed)} units for {len(names)} coordinates; give one per coordinate")
+        raise InputError(f"{len(listed)} units for {len(names)} coordinates; pass one per coordinate")
     return dict(zip(names, listed))

@@ -1,4 +1,4 @@
-"""Learned Langevin equations."""
+"""Langevin equations learned from data."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ._progress import watching
 from ._validation import Validation
 from .systems import System
 
-#: What the package itself keeps beside the files of a run.
+#: File of this package in the run folder.
 _ABOUT = "python.json"
-#: Files of a run that are of no use outside it.
+#: Files that are not copied with a run.
 _PRIVATE = ("lock", "score-training.json")
 
 
@@ -41,48 +41,48 @@ class Scratch:
 
 
 class NotFittedError(ValueError, AttributeError):
-    """Something was asked of a model before it was fitted."""
+    """A model was used before it was fitted."""
 
 
 class Langevin(Parameters):
-    """The equation dx = [M s + div M] dt + sqrt(2) Sigma dW, learned from data.
+    """Learn the Langevin equation dx = [M s + div M] dt + sqrt(2) Sigma dW from data.
 
     Parameters
     ----------
     recipe : {"auto", "semigroup", "weak", "paper"}, optional
-        How the mobility M is found.
+        How to estimate the mobility M [default: "auto"].
     seed : int, optional
-        The one seed of all random numbers.
+        Random seed [default: 0].
     held_out : float, optional
-        Fraction of the data that no fit sees, kept for the validation.
+        Fraction of the data held out for the validation [default: 0.25].
     score : {"auto", "closed-form", "denoising"}, optional
-        How the score s is found.
+        How to estimate the score s [default: "auto"].
     options : dict, optional
-        Anything else of the configuration by its dotted key, such as {"mobility.horizon": 2.0}.
+        Other configuration values by their dotted keys, such as {"mobility.horizon": 2.0}.
     config : path, optional
-        A configuration in TOML, such as the config.toml of another run.
+        Configuration file in TOML, such as config.toml of another run.
     run : path, optional
-        Folder of the run. A fit that was stopped goes on from what the folder holds. Without it a
-        temporary folder is used; see `save`.
+        Run folder. Call `fit` again with the same folder to resume an interrupted fit
+        [default: a temporary folder; see `save`].
     verbose : bool, optional
-        Progress: None shows it where somebody watches, True always, False never.
+        Show progress: True always, False never, None only on a terminal or in a notebook.
 
-    What is None is as in `config`, or as the command line has it.
+    Parameters that are None take their value from `config`, else the default of the command line.
 
     Attributes
     ----------
     results_ : dict
-        The content of results.json.
+        Content of results.json.
     coefficients_ : dict of str to (value, standard error)
-        Coefficients of the mobility by label; none for a network.
+        Coefficients of the mobility by label; empty for a network.
     validation_ : Validation
-        The comparison with the data held out.
+        Comparison with the held-out data.
     config_ : dict
-        The whole configuration.
+        Full configuration.
     names_ : list of str
         Names of the coordinates of the state: the observed ones, then their delays.
     units_, time_unit_ : dict, str or None
-        Units of the data, where known.
+        Units of the data, if known.
     n_features_in_ : int
         Number of coordinates.
     run_ : Path
@@ -90,8 +90,8 @@ class Langevin(Parameters):
 
     Notes
     -----
-    Long work releases the interpreter lock, and Ctrl-C stops it; signals reach the main thread only, so
-    that a fit in another thread goes on. Fits in several threads share the cores.
+    Long computations release the interpreter lock, and Ctrl-C stops them. Signals reach only the main
+    thread, so a fit in another thread continues. Fits in several threads share the cores.
 
     Examples
     --------
@@ -129,25 +129,25 @@ class Langevin(Parameters):
     # ----- learning
 
     def fit(self, data: Any, y: None = None, *, exact: System | None = None, **how: Any) -> Langevin:
-        """Check the data, learn score and mobility, validate on data held out, make the report.
+        """Check the data, learn score and mobility, validate on held-out data, and make the report.
 
         Parameters
         ----------
-        data : Ensemble, or anything that `Ensemble` takes
+        data : Ensemble, or anything that `Ensemble` accepts
         y : None
-            There for the sake of scikit-learn; not used.
+            Ignored; for compatibility with scikit-learn.
         exact : System, optional
-            The reference system that the data are of; results then hold the errors under "truth".
+            Reference system of the data; the results then contain the exact errors under "truth".
         **how
-            As for `Ensemble`: dt, t, names and so on.
+            Arguments of `Ensemble`: dt, t, names and so on.
 
         Returns
         -------
         Langevin
-            This object.
+            The fitted model itself.
         """
         if y is not None:
-            raise InputError("a Langevin equation has no target y; times are given by dt= or t=")
+            raise InputError("a Langevin equation has no target y; pass times as dt= or t=")
         config = self._configuration()
         ensemble = ensemble_from(data, how)
         folder = Scratch() if self.run is None else None
@@ -176,7 +176,7 @@ class Langevin(Parameters):
         try:
             return _core.configure(toml, changes_of(given))
         except InputError as error:
-            # The library speaks of the option of the command line.
+            # The library names the option of the command line.
             raise InputError(str(error).replace("--set ", "options: ", 1)) from None
 
     def _take(
@@ -211,7 +211,7 @@ class Langevin(Parameters):
     def _required(self) -> _core.Fitted:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(
-                "this Langevin is not fitted yet; call fit(data) first, or ergode.load(folder)"
+                "this Langevin is not fitted; call fit(data) or ergode.load(folder) first"
             )
         return self._fitted
 
@@ -224,9 +224,9 @@ class Langevin(Parameters):
     def drift(self, x: Any) -> Any:
         """The Ito drift M s + div M, (..., dimension).
 
-        `x` is an array of states (..., dimension), for one coordinate also (n,), or an xarray object, and
-        the result is of the same kind. States are copied once: the library runs over them fastest, NumPy
-        slowest.
+        `x` is an array of states (..., dimension), for one coordinate also (n,), or an xarray object. The
+        result has the same form. States are copied once, because the library stores coordinates
+        contiguously.
         """
         return self._evaluate("drift", x)
 
@@ -256,7 +256,7 @@ class Langevin(Parameters):
             missing = [name for name in self.names_ if name not in x]
             if missing:
                 raise InputError(
-                    f"there is no column {missing[0]!r}; the model has {', '.join(self.names_)}"
+                    f"no column {missing[0]!r}; the coordinates of the model are {', '.join(self.names_)}"
                 )
             x = x[self.names_].to_numpy()
         states = np.asarray(x, dtype=np.float64)
@@ -282,31 +282,31 @@ class Langevin(Parameters):
         start: float | None = None,
         state: bool = False,
     ) -> Ensemble:
-        """New trajectories, started from states of the data.
+        """Simulate new trajectories, starting from states of the data.
 
         Parameters
         ----------
         time : float
             Length of each trajectory.
         dt : float, optional
-            Step of the scheme; found by coupled runs where none is given.
+            Time step [default: the one that the validation used].
         save_every : float, optional
-            Interval between samples; one step where none is given.
+            Interval between saved samples [default: the time step].
         trajectories : int
-            How many, independent of each other.
+            Number of independent trajectories.
         seed : int
-            The one seed of all random numbers.
+            Random seed.
         start : float, optional
-            Time of the first sample, which sets the phase of a cycle; that of the record where none is
-            given. A trend is part of the result where all times lie in the record, else it is left out.
+            Time of the first sample, which sets the phase of a cycle [default: start of the record].
+            The output includes the trend only if all its times lie within the record.
         state : bool
-            The whole state, delayed coordinates and all, instead of what would be observed of it.
+            Return the whole state, including delayed coordinates, instead of the observed coordinates.
 
         Returns
         -------
         Ensemble
-            Its `attrs` tell the protocol and the fractions of samples outside the support of the data
-            and of indefinite diffusion; `data` is an xarray object where the fit was to one.
+            Its `attrs` hold the simulation settings and the fractions of samples outside the support of
+            the data and with indefinite diffusion. `data` is an xarray object if the fit used one.
         """
         fitted = self._required()
         with watching(self.verbose) as progress:
@@ -315,7 +315,7 @@ class Langevin(Parameters):
             )
         if failures:
             warnings.warn(
-                f"{len(failures)} of {trajectories} trajectories failed and are NaN from there on; "
+                f"{len(failures)} of {trajectories} trajectories failed and are NaN from the failure on; "
                 f"{failures[0]}",
                 RuntimeWarning,
                 stacklevel=2,
@@ -325,7 +325,7 @@ class Langevin(Parameters):
         return ensemble
 
     def validate(self, data: Any = None, **how: Any) -> Validation:
-        """Compare with other data of the same process; without data, what the fit found on those held out.
+        """Validate on another record of the same process; without data, return the validation of the fit.
 
         Examples
         --------
@@ -346,7 +346,7 @@ class Langevin(Parameters):
         return Validation(json.loads(validation), json.loads(summary), page)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Page:
-        """The page of the fit: verdict, equation, fields, validation; written to `path`, opened with `show`."""
+        """The report page: verdict, equation, fields, validation. `path` saves it, `show` opens it."""
         page = Page(self._required().page())
         if path is not None:
             page.save(path)
@@ -355,13 +355,13 @@ class Langevin(Parameters):
         return page
 
     def figures(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write every figure of the report as SVG."""
+        """Write every figure of the report as an SVG file."""
         return self._required().write_figures(folder)
 
     # ----- files
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
-        """Copy the folder of the run: model, configuration, results, report; the command line reads it too.
+        """Copy the run folder (model, configuration, results, report); the command line can read it.
 
         Examples
         --------
@@ -377,7 +377,7 @@ class Langevin(Parameters):
         self._required()
         target = Path(path)
         if target.exists() and not overwrite:
-            raise InputError(f"{target} exists; give another folder, or overwrite=True")
+            raise InputError(f"{target} exists; choose another folder, or pass overwrite=True")
         target.parent.mkdir(parents=True, exist_ok=True)
         beside = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
@@ -386,7 +386,7 @@ class Langevin(Parameters):
             beside.chmod(0o755)
             if target.exists():
                 if not (target / "model.json").exists():
-                    raise InputError(f"{target} is not the folder of a run, and stays as it is")
+                    raise InputError(f"{target} is not the folder of a run; it was not overwritten")
                 shutil.rmtree(target)
             beside.replace(target)
         finally:
@@ -416,7 +416,7 @@ class Langevin(Parameters):
 
     @classmethod
     def _of_run(cls, run: Path, folder: Scratch | None) -> Langevin:
-        """A run that is there, with parameters that would repeat it."""
+        """Load a run, with parameters that would repeat it."""
         model = cls(config=run / "config.toml")
         model._read(run, folder)
         return model
@@ -448,8 +448,8 @@ class Langevin(Parameters):
         ]
         facts = (
             f"score: {results['score']['kind']}; mobility: {results['mobility']['kind']}, recipe "
-            f"{results['recipe']}; correlations of data held out: error "
-            f"{self.validation_.rmse_over_floor:.2f} of the noise floor"
+            f"{results['recipe']}; error on held-out correlations: "
+            f"{self.validation_.rmse_over_floor:.2f} x the noise floor"
         )
         shown = table(("coefficient of M", "value"), rows) if rows else ""
         return f"<code>{text}</code> {badge(self.validation_.verdict)}<p>{html.escape(facts)}</p>{shown}"
@@ -463,7 +463,7 @@ def _at_states(fitted: _core.Fitted, field: str, states: NDArray[np.float64]) ->
 
 
 def changes_of(options: dict[str, Any]) -> list[str]:
-    """Changes to a configuration as the library takes them, `key=value`."""
+    """Configuration changes in the form of the library, `key=value`."""
     return [f"{key}={_json(key, value)}" for key, value in options.items()]
 
 
@@ -475,13 +475,13 @@ def _json(key: str, value: Any) -> str:
         return json.dumps(value)
     except TypeError:
         raise InputError(
-            f"options: {key} is of type {type(value).__name__}; give numbers, texts, lists"
+            f"options: {key} is of type {type(value).__name__}; expected a number, string or list"
         ) from None
 
 
 def load(path: str | os.PathLike[str]) -> Langevin:
-    """Read a run that `Langevin.save` or `ergode fit` wrote.
+    """Load a run written by `Langevin.save` or `ergode fit`.
 
-    The parameters are those of the run: `fit` would repeat it.
+    Its parameters are those of the run, so `fit` would repeat it.
     """
     return Langevin._of_run(Path(path), None)

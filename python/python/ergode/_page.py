@@ -1,4 +1,4 @@
-"""Self-contained pages, and small pieces of HTML for notebooks."""
+"""Self-contained pages, and HTML fragments for notebooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COLOURS = {"pass": "#2e7d32", "warn": "#b26a00", "fail": "#c62828", "info": "#1
 
 
 class Page:
-    """A page that refers to nothing outside itself; a notebook shows it in a frame.
+    """A self-contained HTML page; a notebook shows it in a frame.
 
     Attributes
     ----------
@@ -26,7 +26,7 @@ class Page:
         self._path: Path | None = None
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the page to a file, whole or not at all."""
+        """Write the page to a file; never leaves an incomplete file."""
         target = Path(path)
         beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
@@ -38,7 +38,7 @@ class Page:
         return target
 
     def show(self) -> Path:
-        """Open the page in the browser, from the file where it was last saved or a temporary one."""
+        """Open the page in the browser, from the file last saved or a temporary one."""
         if self._path is None or not self._path.exists():
             self.save(Path(tempfile.mkdtemp(prefix="ergode-")) / "report.html")
         assert self._path is not None

@@ -1,4 +1,4 @@
-"""The manners of scikit-learn, without it."""
+"""Parameters in the style of scikit-learn, without depending on it."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ class Parameters:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters by name; `deep` makes no difference."""
+        """The parameters by name; `deep` has no effect."""
         return {name: getattr(self, name) for name in self._names()}
 
     def set_params(self: T, **parameters: Any) -> T:
-        """Change parameters; what was fitted stays until the next `fit`."""
+        """Change parameters; fitted results stay until the next `fit`."""
         for name, value in parameters.items():
             if name not in self._names():
                 raise InputError(
-                    f"there is no parameter {name!r}; there are {', '.join(self._names())}"
+                    f"no parameter {name!r}; the parameters are {', '.join(self._names())}"
                 )
             setattr(self, name, value)
         return self

@@ -9,11 +9,11 @@ from typing import TextIO
 
 from . import _core
 
-#: Work shorter than this shows nothing, in seconds.
+#: Seconds before progress is shown.
 _PATIENCE = 1.0
-#: How often the line is updated in place, in seconds.
+#: Seconds between updates in place.
 _UPDATE_EVERY = 0.25
-#: How often a line is written where it cannot be updated in place, in seconds.
+#: Seconds between lines that cannot be updated in place.
 _LINE_EVERY = 30.0
 
 
@@ -24,7 +24,7 @@ def _in_notebook() -> bool:
 
 
 def progress(verbose: bool | None) -> _Line | None:
-    """What to call with progress: nothing where nobody watches, unless `verbose` says so."""
+    """The progress callback; None if there is no terminal or notebook, unless `verbose`."""
     if verbose is False:
         return None
     notebook = _in_notebook()
@@ -73,7 +73,7 @@ class _Line:
         self._stream.flush()
 
     def close(self) -> None:
-        """Leave an empty line behind."""
+        """Clear the line."""
         if self._in_place and self._width:
             self._stream.write("\r" + " " * self._width + "\r")
             self._stream.flush()
@@ -95,5 +95,5 @@ class _Silent:
 
 
 def watching(verbose: bool | None) -> _Line | _Silent:
-    """A context that gives the callback of a call, or none."""
+    """A context that provides the progress callback, or None."""
     return progress(verbose) or _Silent()

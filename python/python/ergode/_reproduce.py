@@ -23,33 +23,33 @@ def reproduce(
     run: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
 ) -> Langevin:
-    """Do a benchmark of the paper again: its reference data, the fit, its numbers and figures beside ours.
+    """Reproduce a benchmark of the paper and compare with its numbers and figures.
 
     Parameters
     ----------
     benchmark : {"cir", "affine2d", "softspin"}
-        Which one.
+        Benchmark to reproduce.
     recipe : {"auto", "semigroup", "weak", "paper"}
-        How the mobility M is found.
+        How to estimate the mobility M.
     scale : {"small", "paper"}
-        Minutes on two processors, or the data and the training of the paper.
+        Minutes on two cores, or the data and training of the paper.
     seed : int
-        The one seed of all random numbers.
+        Random seed.
     time : float, optional
-        Length of each trajectory of the reference data; that of the scale where none is given.
+        Length of each trajectory of the reference data [default: that of the scale].
     options : dict, optional
-        Changes to the configuration of the fit by dotted keys, as for `Langevin`.
+        Configuration values of the fit by their dotted keys, as for `Langevin`.
     run : path, optional
-        Folder of the run. One that was stopped goes on from what the folder holds. Without it a
-        temporary folder is used.
+        Run folder. Call again with the same folder to resume an interrupted run
+        [default: a temporary folder].
     verbose : bool, optional
-        Progress: None shows it where somebody watches, True always, False never.
+        Show progress: True always, False never, None only on a terminal or in a notebook.
 
     Returns
     -------
     Langevin
-        The fit. `results_["reproduction"]["numbers"]` has what was found, its standard error, the paper's
-        number and the exact one; `report()` has the figures.
+        The fit. `results_["reproduction"]["numbers"]` lists each value with its standard error, the
+        paper's number and the exact one; `report()` has the figures.
 
     Examples
     --------

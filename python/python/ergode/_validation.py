@@ -1,4 +1,4 @@
-"""A model beside data that it was not fitted to."""
+"""Comparison of a model with data that the fit did not use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import _core
 from ._check import Finding
 from ._page import Page, badge, figure, listed, table
 
-#: Families of curves, and what each is.
+#: Families of curves, with descriptions.
 FAMILIES = {
     "correlations": "correlations of the observables of a fit",
     "other_correlations": "correlations outside the fit",
@@ -29,14 +29,14 @@ FAMILIES = {
 
 @dataclass(frozen=True)
 class Curve:
-    """One curve of the data with those of the models beside it.
+    """A curve of the data and of the models.
 
     Attributes
     ----------
     label : str
-        What it is.
+        Description.
     axes : tuple of (str, array)
-        Its arguments: name and points.
+        Arguments: name and points.
     data, error : array
         The data and their standard errors.
     models : dict of str to array
@@ -53,17 +53,17 @@ class Curve:
 class Validation:
     """Simulations of a model compared with data; made by `Langevin.fit` and `Langevin.validate`.
 
-    An error of about one noise floor, the error of an independent record of the same size, is as good as
-    the data can tell.
+    Each error is given as a multiple of its noise floor, the error of an independent record of the same
+    size. An error of about 1 x the noise floor is as good as the data can show.
 
     Attributes
     ----------
     verdict : str
         "pass", "warn" or "fail".
     reasons : tuple of Finding
-        What led to it, the worst first.
+        Reasons for the verdict, the most severe first.
     rmse_over_floor : float
-        Error of the correlations over their noise floor.
+        Error on the correlations divided by their noise floor.
     summary : dict
         The entry "validation" of results.json.
     """
@@ -80,14 +80,14 @@ class Validation:
 
     @cached_property
     def page(self) -> Page:
-        """Densities, correlations, spectra and passage times with their floors; drawn when first asked for."""
+        """Page of densities, correlations, spectra and passage times with their noise floors."""
         return Page(self._html if isinstance(self._html, str) else self._html())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Validation, (self._data, self.summary, self.page.html)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as plain data."""
+        """The validation as a dictionary."""
         return self._data
 
     def to_html(self, path: str | os.PathLike[str]) -> Path:
@@ -98,7 +98,7 @@ class Validation:
         """The curves of a family: correlations, other_correlations, marginals, joints, spectra, passages."""
         if family not in FAMILIES:
             raise _core.InputError(
-                f"no family of curves is called {family!r}; there are {', '.join(FAMILIES)}"
+                f"no family of curves {family!r}; the families are {', '.join(FAMILIES)}"
             )
         names = [rollout["name"] for rollout in self._data["rollouts"]]
         curves = []
@@ -124,11 +124,11 @@ class Validation:
         return rows
 
     def __repr__(self) -> str:
-        lines = [f"{row[0]}: error {row[3]} of the noise floor" for row in self._rows()]
+        lines = [f"{row[0]}: {row[3]} x the noise floor" for row in self._rows()]
         lines += [f"{reason.severity}: {reason.message}" for reason in self.reasons]
         return "\n".join([*lines, f"verdict: {self.verdict}"])
 
     def _repr_html_(self) -> str:
-        headings = ("learned model beside data held out", "error", "noise floor", "error / floor")
+        headings = ("learned model and held-out data", "error", "noise floor", "error / floor")
         found = ((r.severity, f"{r.message} {r.advice}") for r in self.reasons)
         return f"Validation: {badge(self.verdict)}{table(headings, self._rows())}{listed(found)}"

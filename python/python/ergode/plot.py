@@ -1,4 +1,4 @@
-"""Pictures by Matplotlib (`pip install ergode[plot]`); every function returns a figure.
+"""Plots with Matplotlib (`pip install ergode[plot]`); every function returns a figure.
 
 >>> import matplotlib; matplotlib.use("Agg")
 >>> import ergode as eg
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["correlations", "densities", "hovmoeller", "mobility", "structure"]
 
-#: Colours of what is drawn, the same in every picture and on the report page.
+#: Colours, the same in every plot and on the report page.
 _DATA = "0.25"
 _MODELS = ("C0", "C1", "C2", "C3")
 
@@ -39,7 +39,7 @@ def _panels(count: int, columns: int, size: tuple[float, float] = (3.2, 2.4)) ->
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError("pictures need Matplotlib: pip install 'ergode[plot]'") from error
+        raise ImportError("ergode.plot needs Matplotlib: pip install 'ergode[plot]'") from error
     columns = min(columns, count)
     rows = math.ceil(count / columns)
     figure, axes = pyplot.subplots(
@@ -64,8 +64,8 @@ def correlations(
 ) -> Figure:
     """Correlations of data and models; the band is two standard errors of the data.
 
-    `family` is "correlations", "other_correlations" or "spectra"; of many curves the `most` that are off by
-    most are drawn.
+    `family` is "correlations", "other_correlations" or "spectra". At most `most` curves are drawn, those with
+    the largest errors first.
     """
     curves = [curve for curve in _validation(source).curves(family) if len(curve.axes) == 1]
     curves = sorted(curves, key=_misfit, reverse=True)[:most]
@@ -86,13 +86,13 @@ def _misfit(curve: Curve) -> float:
 
 def _lines(curves: list[Curve], along: str | None, up: str) -> Figure:
     if not curves:
-        raise InputError("there are no such curves in this validation; its notes say why")
+        raise InputError("this validation has no such curves; its notes give the reason")
     figure, panels = _panels(len(curves), 3)
     for axes, curve in zip(panels, curves):
         name, at = curve.axes[0]
         low, high = curve.data - 2 * curve.error, curve.data + 2 * curve.error
         axes.fill_between(at, low, high, color=_DATA, alpha=0.25, linewidth=0)
-        axes.plot(at, curve.data, color=_DATA, label="data held out")
+        axes.plot(at, curve.data, color=_DATA, label="held-out data")
         for colour, (model, values) in zip(_MODELS, curve.models.items()):
             axes.plot(at, values, color=colour, linestyle="--", label=model)
         axes.set_xlabel(along or name)
@@ -104,12 +104,12 @@ def _lines(curves: list[Curve], along: str | None, up: str) -> Figure:
 
 
 def mobility(model: Langevin, *, exact: System | None = None, cells: int = 60) -> Figure:
-    """The entries of M over the range of the data, of one or two coordinates; beside the exact ones, if given."""
+    """The entries of M over the range of the data, for one or two coordinates; with the exact ones, if given."""
     names = model.names_ if hasattr(model, "names_") else []
     if len(names) not in (1, 2):
         model._required()
         raise InputError(
-            f"the mobility of {len(names)} coordinates is no picture; see structure(model) for its mean"
+            f"cannot plot the mobility in {len(names)} coordinates; structure(model) plots its mean"
         )
     ranges = [curve.axes[0][1] for curve in model.validation_.curves("marginals")]
     if len(names) == 1:
@@ -150,13 +150,13 @@ def _mobility_1d(
 def hovmoeller(
     data: Ensemble, *, trajectory: int = 0, component: int = 0, components: int = 1, rows: int = 240
 ) -> Figure:
-    """Coordinates across, time upwards: a field in space and time.
+    """A field in space and time: sites on the horizontal axis, time on the vertical axis.
 
-    Of `components` coordinates per site the one numbered `component` is drawn, over the first `rows` samples.
+    Draws component number `component` of the `components` coordinates per site, over the first `rows` samples.
     """
     if not 0 <= component < components or data.dim % components:
         raise InputError(
-            f"{data.dim} coordinates are no sites of {components} components of which one is number {component}"
+            f"cannot divide {data.dim} coordinates into sites of {components} components and draw component {component}"
         )
     values = data.trajectories[trajectory][:rows, component::components]
     times = data.t if isinstance(data.t, np.ndarray) else data.t[trajectory]
@@ -173,17 +173,17 @@ def hovmoeller(
 
 
 def structure(model: Langevin) -> Figure:
-    """Which entries of the mobility the coordinates see: the mean mobility, and its spread over horizons.
+    """Structure of the mobility: its mean, and its spread over horizons.
 
-    Entries that are large on the left and small on the right are real. For models of three coordinates or
-    more.
+    Entries that are large on the left and small on the right are significant. For models with three
+    coordinates or more.
     """
     page: dict[str, Any] = json.loads(model._required().page_data())
     parts = [part for s in page["sections"] if s["id"] == "structure" for part in s["parts"]]
     grids = [part["figure"] for part in parts if "figure" in part]
     if not grids:
         raise InputError(
-            "this run holds no diagnostic of structure; it is made for three coordinates or more"
+            "this run has no structure diagnostic; it needs three coordinates or more"
         )
     matrices = grids[0]["panels"]
     figure, panels = _panels(len(matrices), 2, (4.5, 4.0))
@@ -203,5 +203,5 @@ def structure(model: Langevin) -> Figure:
 
 
 def _matrix(rows: list[list[float | None]]) -> NDArray[np.float64]:
-    """A matrix of the page; what is not a number is null there."""
+    """A matrix of the page, where NaN is null."""
     return np.asarray([[math.nan if v is None else v for v in row] for row in rows], dtype=float)

@@ -1,4 +1,4 @@
-"""Reference systems: data whose exact answers are known.
+"""Reference systems with known exact answers.
 
 >>> import ergode as eg
 >>> system = eg.systems.double_well()
@@ -32,7 +32,7 @@ class System:
     Attributes
     ----------
     name : str
-        What the command line calls it.
+        Name on the command line.
     parameters : dict
         All parameters.
     coordinates : list of str
@@ -65,7 +65,7 @@ class System:
         scheme: str | None = None,
         verbose: bool | None = None,
     ) -> Ensemble:
-        """Simulated data; what is not given is as in the paper.
+        """Simulate data; the defaults are those of the paper.
 
         `scheme` is "euler", "platen" or, for ou and cir, "exact".
         """
@@ -111,12 +111,12 @@ class System:
 
 
 def names() -> dict[str, str]:
-    """The systems that there are, and what each is."""
+    """The available systems, with descriptions."""
     return dict(_core.system_names())
 
 
 def affine2d(**parameters: Any) -> System:
-    """Two dimensions, nonreversible, affine multiplicative noise: the paper's."""
+    """Two dimensions, nonreversible, affine multiplicative noise (in the paper)."""
     return System("affine2d", parameters)
 
 
@@ -136,5 +136,5 @@ def ou(**parameters: Any) -> System:
 
 
 def softspin(**parameters: Any) -> System:
-    """Periodic chain of soft spins: the paper's."""
+    """Periodic chain of soft spins (in the paper)."""
     return System("softspin", parameters)
