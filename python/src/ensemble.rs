@@ -57,7 +57,7 @@ impl AsRef<[f64]> for Numbers {
     }
 }
 
-/// The rows of `array` where they are, if their coordinates are adjacent and rows follow each other.
+/// The rows of `array` without a copy, if coordinates and rows are in order in memory.
 fn shared(array: &Bound<'_, PyArray2<f64>>) -> Option<Values> {
     const SIZE: isize = size_of::<f64>() as isize;
     let (rows, dim) = (array.shape()[0], array.shape()[1]);
@@ -220,7 +220,7 @@ impl Ensemble {
             .count()
     }
 
-    /// The values of trajectory `k`, (time, dimension), where they are; those in a file as a copy.
+    /// The values of trajectory `k`, (time, dimension), without a copy; values in a file are copied.
     fn values<'py>(this: &Bound<'py, Self>, k: usize) -> PyResult<Bound<'py, PyAny>> {
         let trajectory = this.get().trajectory(k)?;
         let owner = this.clone().into_any();
@@ -243,7 +243,7 @@ impl Ensemble {
         Ok(array)
     }
 
-    /// Start and step of trajectory `k` where its times are even, else one time per row.
+    /// Start and step of trajectory `k` if its times are even, else one time per row.
     fn times<'py>(&self, py: Python<'py>, k: usize) -> PyResult<Bound<'py, PyAny>> {
         match self.trajectory(k)?.times() {
             &Times::Even { start, step } => Ok((start, step).into_pyobject(py)?.into_any()),

@@ -123,7 +123,8 @@ Every number and figure on this page comes from `ergode reproduce`, with the com
 
 ";
 
-/// The folder of a run, made unless it is there or only finished ones are wanted, and the command that makes it.
+/// The folder of a run and its command. Runs the command if there is no finished run; with `only_finished`,
+/// returns nothing instead.
 fn done(
     workspace: &Workspace,
     run: &Run,

@@ -79,7 +79,7 @@ def understand(data: Any, how: How) -> Record:
 
 
 def library_of(data: Any) -> str | None:
-    """"pandas" or "xarray" where `data` is one of their objects; neither is imported."""
+    """Library of `data`: "pandas", "xarray" or None. Imports neither."""
     for base in type(data).__mro__:
         library = base.__module__.split(".")[0]
         if library in ("pandas", "xarray"):
