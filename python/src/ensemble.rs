@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ergode::{BurnIn, ReadOptions, SharedRows, Times, Trajectory, Values};
+use ergode::{BurnIn, Control, ReadOptions, SharedRows, Times, Trajectory, Values};
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
@@ -152,7 +152,7 @@ impl Ensemble {
             array,
             ..ReadOptions::default()
         };
-        let read = py.detach(|| ergode::read_ensemble(&path, &options));
+        let read = py.detach(|| ergode::read_ensemble(&path, &options, &Control::new()));
         Ok(read.map_err(raised)?.into())
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ergode::{
     CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
-    check_page, read_ensemble_watched,
+    check_page, read_ensemble,
 };
 
 use crate::args::Check;
@@ -14,7 +14,7 @@ use crate::progress::watched;
 pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
     let options = arguments.reading.options();
     let ensemble = watched("reading", |control| {
-        read_ensemble_watched(&arguments.data, &options, control)
+        read_ensemble(&arguments.data, &options, control)
     })?;
     let outcome = watched("checking", |control| {
         check_ensemble(&ensemble, &CheckConfig::default(), control)

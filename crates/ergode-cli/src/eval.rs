@@ -1,6 +1,6 @@
 //! `ergode eval`: the fields of a fitted model at given states.
 
-use ergode::{LangevinModel, ReadOptions, read_ensemble, write_arrays};
+use ergode::{Control, LangevinModel, ReadOptions, read_ensemble, write_arrays};
 use ndarray::{Array2, ArrayD, Axis};
 use serde_json::json;
 
@@ -24,8 +24,9 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         dt: Some(1.0),
         ..ReadOptions::default()
     };
-    let points = read_ensemble(&arguments.points, &ReadOptions::default())
-        .or_else(|_| read_ensemble(&arguments.points, &even))?;
+    let control = Control::new();
+    let points = read_ensemble(&arguments.points, &ReadOptions::default(), &control)
+        .or_else(|_| read_ensemble(&arguments.points, &even, &control))?;
     if points.dim() != model.dim() {
         return Err(Failed::input(format!(
             "{}: the states have {} coordinates, the model has {} ({})",

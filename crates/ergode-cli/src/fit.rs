@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ergode::{
     Ensemble, Error, ExactFields, FitConfig, Fitted, Recipe, Results, RunFolder, Verdict,
-    fit_langevin, read_ensemble_watched,
+    fit_langevin, read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     let config = config(arguments)?;
     let options = arguments.reading.options();
     let ensemble = watched("reading", |control| {
-        read_ensemble_watched(&arguments.data, &options, control)
+        read_ensemble(&arguments.data, &options, control)
     })?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
     show(&fitted.results, &arguments.output, json);

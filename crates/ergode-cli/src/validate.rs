@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ergode::{FitConfig, Fitted, read_ensemble_watched, validate_model};
+use ergode::{FitConfig, Fitted, read_ensemble, validate_model};
 use serde_json::json;
 
 use crate::args::Validate;
@@ -21,9 +21,7 @@ pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
         .map_err(|error| Failed::input(format!("{}: {error}", shown(&path))))?;
     let config = FitConfig::from_toml(&text)?;
     let options = arguments.reading.options();
-    let ensemble = watched("reading", |control| {
-        read_ensemble_watched(data, &options, control)
-    })?;
+    let ensemble = watched("reading", |control| read_ensemble(data, &options, control))?;
     let (validation, runs) = watched("simulating and validating", |control| {
         validate_model(
             &fitted.model,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ergode::{ReadOptions, read_ensemble};
+use ergode::{Control, ReadOptions, read_ensemble};
 
 /// Bytes that may be in use at once: seeds have a few thousand, and numbers take up to 32768 times the
 /// room that they have in a file.
@@ -213,7 +213,8 @@ fn main() {
         write(&path, &damaged);
         let (before, began) = (LIVE.load(Ordering::Relaxed), Instant::now());
         PEAK.store(before, Ordering::Relaxed);
-        let outcome = std::panic::catch_unwind(|| read_ensemble(&path, &options).is_ok());
+        let outcome =
+            std::panic::catch_unwind(|| read_ensemble(&path, &options, &Control::new()).is_ok());
         let used = PEAK.load(Ordering::Relaxed).saturating_sub(before);
         let took = began.elapsed();
         (most, slowest) = (most.max(used), slowest.max(took));

@@ -64,6 +64,7 @@ mod control;
 mod data;
 mod error;
 mod finding;
+mod io;
 mod lagged;
 mod linalg;
 mod mobility;
@@ -86,12 +87,14 @@ mod validate;
 pub use check::{CheckConfig, CheckReport, CoordinateReport, check_ensemble};
 pub use control::Control;
 pub use data::{
-    BurnIn, Converted, Ensemble, ReadOptions, Segment, SharedRows, Standardiser, StoredRows,
-    Support, Times, Trajectory, Units, Values, convert_ensemble, read_ensemble,
-    read_ensemble_watched, write_arrays, write_ensemble,
+    BurnIn, Ensemble, Segment, SharedRows, Standardiser, StoredRows, Support, Times, Trajectory,
+    Units, Values,
 };
 pub use error::{Error, Result};
 pub use finding::{Finding, FindingKind, Severity, Verdict};
+pub use io::{
+    Converted, ReadOptions, convert_ensemble, read_ensemble, write_arrays, write_ensemble,
+};
 pub use lagged::{
     BlockId, Blocking, IntegralRule, Jackknife, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial,
     PairSums, Subsample, accumulate_lagged, choose_bandwidth, relaxation_rates,

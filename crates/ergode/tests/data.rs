@@ -14,7 +14,7 @@ mod stored;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ergode::{Ensemble, Error, ReadOptions, Result, Times, Trajectory, Values};
+use ergode::{Control, Ensemble, Error, ReadOptions, Result, Times, Trajectory, Values};
 use ergode::{read_ensemble, write_ensemble};
 use ndarray::{Array2, ArrayView2};
 use tempfile::TempDir;
@@ -39,7 +39,7 @@ impl Folder {
 
     /// Writes a file and reads it as an ensemble sampled every 0.5 unless it says otherwise.
     pub(crate) fn read(&self, name: &str, content: impl AsRef<[u8]>) -> Result<Ensemble> {
-        read_ensemble(self.put(name, content), &dt(0.5))
+        read_with(self.put(name, content), &dt(0.5))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -55,7 +55,11 @@ pub(crate) fn dt(dt: f64) -> ReadOptions {
 }
 
 pub(crate) fn plain(path: impl AsRef<Path>) -> Result<Ensemble> {
-    read_ensemble(path, &ReadOptions::default())
+    read_with(path, &ReadOptions::default())
+}
+
+pub(crate) fn read_with(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Ensemble> {
+    read_ensemble(path, options, &Control::new())
 }
 
 /// Asserts that `result` is an error of the user's input whose message holds all `words`.

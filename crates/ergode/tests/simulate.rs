@@ -334,6 +334,7 @@ fn the_same_bytes_for_any_number_of_threads_and_any_file() {
                 dt: (name == "a.npy").then_some(0.05),
                 ..ReadOptions::default()
             },
+            &Control::new(),
         )
         .unwrap();
         for k in 0..one.len() {

@@ -84,7 +84,7 @@ impl Ensemble {
     }
 
     /// [`Ensemble::new`] of rows that take long to look at.
-    pub(super) fn watched(mut trajectories: Vec<Trajectory>, control: &Control) -> Result<Self> {
+    pub(crate) fn watched(mut trajectories: Vec<Trajectory>, control: &Control) -> Result<Self> {
         let Scan {
             segments,
             partial_gaps,
@@ -205,7 +205,7 @@ impl Ensemble {
     }
 
     /// Rows with a NaN in some coordinates but not in others.
-    pub(super) fn partial_gaps(&self) -> usize {
+    pub(crate) fn partial_gaps(&self) -> usize {
         self.partial_gaps
     }
 
@@ -346,7 +346,7 @@ impl Ensemble {
     }
 
     /// Every so many rows of parts of the trajectories, (trajectory, rows, every), sharing the values.
-    pub(super) fn cut(&self, pieces: &[(usize, Range<usize>, usize)]) -> Result<Self> {
+    pub(crate) fn cut(&self, pieces: &[(usize, Range<usize>, usize)]) -> Result<Self> {
         let slice = |(k, rows, every): &(usize, Range<usize>, usize)| {
             self.trajectories[*k].slice(rows.clone(), *every)
         };
@@ -450,7 +450,7 @@ impl Ensemble {
     }
 
     /// The same trajectories with other values at the same rows, complete where these are.
-    pub(super) fn with_trajectories(&self, trajectories: Vec<Trajectory>) -> Self {
+    pub(crate) fn with_trajectories(&self, trajectories: Vec<Trajectory>) -> Self {
         Self {
             trajectories,
             ..self.clone()
@@ -475,7 +475,7 @@ fn rows_to_drop(trajectory: &Trajectory, burn_in: BurnIn) -> usize {
 }
 
 /// The names of coordinates that have none.
-pub(super) fn default_names(dim: usize) -> Vec<String> {
+pub(crate) fn default_names(dim: usize) -> Vec<String> {
     if dim <= 3 {
         ["x", "y", "z"][..dim].iter().map(|&n| n.into()).collect()
     } else {

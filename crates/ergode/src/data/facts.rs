@@ -34,18 +34,18 @@ impl Ensemble {
 }
 
 /// What a look at all values finds.
-pub(super) struct Facts {
+pub(crate) struct Facts {
     /// Complete rows.
-    pub(super) samples: usize,
+    pub(crate) samples: usize,
     /// Rows with a NaN in some coordinates but not in others.
-    pub(super) partial_gaps: usize,
+    pub(crate) partial_gaps: usize,
     /// The coordinates that have one and the same value in every sample.
-    pub(super) constant: Vec<usize>,
+    pub(crate) constant: Vec<usize>,
 }
 
 impl Facts {
     /// What may be wrong with the data although they can be used, one sentence each.
-    pub(super) fn warnings(&self, names: &[String]) -> Vec<String> {
+    pub(crate) fn warnings(&self, names: &[String]) -> Vec<String> {
         let mut warnings = Vec::new();
         if names.len() > self.samples {
             warnings.push(format!(

@@ -55,17 +55,17 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
 
 /// A hash of numbers in order.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Hash(u64);
+pub(crate) struct Hash(u64);
 
 impl Hash {
     /// The hash of what was added.
-    pub(super) fn value(self) -> u64 {
+    pub(crate) fn value(self) -> u64 {
         self.0
     }
 
     /// Multiplication and a shift of the high bits: every bit of `word` reaches every bit of the hash
     /// within two steps.
-    pub(super) fn add(&mut self, word: u64) {
+    pub(crate) fn add(&mut self, word: u64) {
         let mixed = (self.0 ^ word).wrapping_mul(0xff51_afd7_ed55_8ccd);
         self.0 = mixed ^ (mixed >> 32);
     }

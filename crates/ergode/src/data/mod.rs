@@ -1,59 +1,31 @@
-//! Trajectories in memory and on disk.
+//! Trajectories, in memory or in the rows of a large file.
 //!
-//! An [`Ensemble`] holds checked trajectories with shared storage, in memory or in a large file;
-//! [`read_ensemble`] and [`write_ensemble`] move it to and from files, by the extension of the file;
-//! [`convert_ensemble`] does both without holding it in memory.
+//! An [`Ensemble`] holds checked trajectories with shared storage. [`Standardiser`] and [`Support`] say where
+//! its states lie.
 
-mod atomic;
-mod blosc;
-mod boxes;
 mod change;
-mod codec;
-mod convert;
-mod csv;
-mod date;
+mod dtype;
 mod ensemble;
 mod facts;
-mod files;
 mod fingerprint;
-mod format;
-mod grid;
-mod grid_roles;
-mod grid_write;
-mod hdf5;
-mod hdf5_write;
-mod layout;
-mod netcdf;
-mod netcdf_header;
-mod netcdf_write;
-mod npy;
-mod npy_dtype;
-mod npy_header;
-mod npz;
-mod npz_write;
-mod parquet;
-mod rows;
 mod scan;
 mod shared;
 mod split;
 mod standardise;
 mod storage;
 mod stored;
-mod stream;
 mod support;
-mod table;
 mod trajectory;
-mod zarr;
 
-pub(crate) use atomic::AtomicFile;
-pub use convert::{Converted, convert_ensemble};
+pub(crate) use dtype::{Dtype, Element};
+pub(crate) use ensemble::default_names;
 pub use ensemble::{BurnIn, Ensemble, Segment, Units};
-pub(crate) use fingerprint::checksum;
-pub use format::{ReadOptions, read_ensemble, read_ensemble_watched, write_ensemble};
-pub use npz::write_arrays;
+pub(crate) use facts::Facts;
+pub(crate) use fingerprint::{Hash, checksum};
+pub(crate) use scan::{check_dim, check_increasing, infinite, no_samples, scan_block};
 pub use shared::SharedRows;
 pub use standardise::Standardiser;
+pub(crate) use stored::MEMORY;
 pub use stored::StoredRows;
-pub(crate) use stream::RowStream;
 pub use support::Support;
 pub use trajectory::{Times, Trajectory, Values};

@@ -15,15 +15,15 @@ const BLOCK: usize = 1 << 16;
 
 /// What a scan of all values finds.
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     /// Maximal runs of rows without NaN, in order.
-    pub(super) segments: Vec<Segment>,
+    pub(crate) segments: Vec<Segment>,
     /// Gaps in which some coordinates, but not all, are NaN.
-    pub(super) partial_gaps: usize,
+    pub(crate) partial_gaps: usize,
 }
 
 /// Checks shapes, times and values of `trajectories` and finds their segments.
-pub(super) fn scan(trajectories: &[Trajectory], control: &Control) -> Result<Scan> {
+pub(crate) fn scan(trajectories: &[Trajectory], control: &Control) -> Result<Scan> {
     check_shapes(trajectories)?;
     trajectories
         .par_iter()
@@ -88,7 +88,7 @@ fn check_times(k: usize, trajectory: &Trajectory) -> Result<()> {
 
 /// Refuses times of trajectory `k`, from row `start` on, that are not finite or do not come after
 /// those before them.
-pub(super) fn check_increasing(
+pub(crate) fn check_increasing(
     k: usize,
     start: usize,
     mut before: f64,
@@ -118,7 +118,7 @@ pub(super) fn check_increasing(
 const MOST_COORDINATES: usize = 10_000;
 
 /// Refuses more coordinates than can be used.
-pub(super) fn check_dim(dim: usize) -> Result<()> {
+pub(crate) fn check_dim(dim: usize) -> Result<()> {
     if dim <= MOST_COORDINATES {
         return Ok(());
     }
@@ -130,7 +130,7 @@ pub(super) fn check_dim(dim: usize) -> Result<()> {
 }
 
 /// The error for an infinite value.
-pub(super) fn infinite(trajectory: usize, row: usize, coordinate: usize) -> Error {
+pub(crate) fn infinite(trajectory: usize, row: usize, coordinate: usize) -> Error {
     Error::input(format!(
         "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): \
          the value is infinite; mark a missing sample with NaN, and shorten or leave out \
@@ -139,18 +139,18 @@ pub(super) fn infinite(trajectory: usize, row: usize, coordinate: usize) -> Erro
 }
 
 /// The error for data without a complete row.
-pub(super) fn no_samples() -> Error {
+pub(crate) fn no_samples() -> Error {
     Error::input("every row holds a NaN, so there are no samples; check how the data were written")
 }
 
 /// The findings of one block of rows of one trajectory.
-pub(super) struct Block {
-    pub(super) runs: Vec<Range<usize>>,
-    pub(super) partial_gaps: usize,
+pub(crate) struct Block {
+    pub(crate) runs: Vec<Range<usize>>,
+    pub(crate) partial_gaps: usize,
 }
 
 /// An infinite value: its row and coordinate.
-pub(super) struct Infinite(pub(super) usize, pub(super) usize);
+pub(crate) struct Infinite(pub(crate) usize, pub(crate) usize);
 
 fn scan_values(trajectories: &[Trajectory], control: &Control) -> Result<Scan> {
     let rows_per_block = (BLOCK / trajectories[0].dim()).max(1);
@@ -225,7 +225,7 @@ fn scan_rows(
 }
 
 /// Finds runs without NaN among some rows, and stops at an infinite value.
-pub(super) fn scan_block<A: Copy + Into<f64>>(
+pub(crate) fn scan_block<A: Copy + Into<f64>>(
     array: ArrayView2<'_, A>,
     rows: Range<usize>,
 ) -> std::result::Result<Block, Infinite> {

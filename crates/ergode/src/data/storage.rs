@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use super::npy_dtype::{Dtype, Element};
+use super::dtype::{Dtype, Element};
 use crate::error::{Error, Result};
 
 /// The file with its layout: all rows one after the other.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::Array2;
 
-use super::npy_dtype::{Dtype, Element};
+use super::dtype::{Dtype, Element};
 use super::standardise::Standardiser;
 use super::storage::{Storage, decode};
 use crate::error::{Error, Result};
@@ -18,9 +18,7 @@ use crate::error::{Error, Result};
 /// Bytes of values up to which a file is read into memory: 1 GiB, on every machine.
 ///
 /// A larger file of an array in C order stays on disk and is read piece by piece, with the same results.
-/// A file of another kind is read into memory up to [`COLLECTED`] times as much, and refused beyond.
-pub(super) const MEMORY: u64 = 1 << 30;
-const COLLECTED: u64 = 4;
+pub(crate) const MEMORY: u64 = 1 << 30;
 
 /// Bytes of a file that are read at once.
 const CHUNK: usize = 1 << 20;
@@ -72,7 +70,7 @@ impl StoredRows {
     ///
     /// # Errors
     /// When the state of the file cannot be told.
-    pub(super) fn new(
+    pub(crate) fn new(
         path: &Path,
         file: File,
         offset: u64,
@@ -93,7 +91,7 @@ impl StoredRows {
     }
 
     /// True for an element type that is read where it is.
-    pub(super) fn takes(dtype: Dtype) -> bool {
+    pub(crate) fn takes(dtype: Dtype) -> bool {
         dtype.is_float()
     }
 
@@ -114,7 +112,7 @@ impl StoredRows {
     }
 
     /// Every `step`-th row of `rows`.
-    pub(super) fn slice(&self, rows: Range<usize>, step: usize) -> Self {
+    pub(crate) fn slice(&self, rows: Range<usize>, step: usize) -> Self {
         assert!(rows.end <= self.rows, "these rows do not exist");
         Self {
             id: new_id(),
@@ -375,23 +373,4 @@ impl Windows {
 fn new_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// Refuses what cannot stay in its file and is too large for memory.
-pub(super) fn refuse_large(path: &Path, bytes: u64, memory: Option<u64>) -> Result<()> {
-    let most = memory.unwrap_or(MEMORY).saturating_mul(COLLECTED);
-    if bytes <= most {
-        return Ok(());
-    }
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    Err(Error::file(
-        path,
-        format!(
-            "holds more than {:.3} GiB of values, too many to be read into memory; convert it first \
-             (ergode convert {name} {stem}-rows.npy): rows of such a file are read where they are, evenly \
-             sampled ones with dt",
-            most as f64 / (1u64 << 30) as f64
-        ),
-    ))
 }

@@ -309,7 +309,7 @@ impl Trajectory {
     }
 
     /// What went wrong with a file that the rows are in.
-    pub(super) fn intact(&self) -> Result<()> {
+    pub(crate) fn intact(&self) -> Result<()> {
         match &self.values {
             Values::Stored(a) => a.intact(),
             _ => Ok(()),

@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 
 use super::tensors::{Numbers, Tensor, decode, encode};
 use super::{LangevinModel, Provenance};
-use crate::data::{AtomicFile, checksum};
+use crate::data::checksum;
 use crate::error::{Error, Result};
+use crate::io::AtomicFile;
 
 /// The layout of the files; raised when older versions could not read them.
 const FORMAT: u64 = 1;

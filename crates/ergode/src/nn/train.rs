@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Adam, AdamConfig, Average, Decay, Engine, Mlp};
 use crate::control::Control;
-use crate::data::AtomicFile;
 use crate::error::{Error, Result};
+use crate::io::AtomicFile;
 
 /// How a network is trained.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

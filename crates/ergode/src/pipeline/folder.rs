@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::data::AtomicFile;
 use crate::error::{Error, Result};
+use crate::io::AtomicFile;
 
 /// A run on disk. Its stages are kept when they are finished, so that a run that was stopped goes on
 /// from there; one process writes to it at a time.

@@ -29,9 +29,10 @@ use serde_json::json;
 
 use crate::check::{CheckReport, check_ensemble};
 use crate::control::Control;
-use crate::data::{AtomicFile, Ensemble};
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity};
+use crate::io::AtomicFile;
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::Page;

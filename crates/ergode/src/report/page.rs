@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::draw::{Legend, escaped, swatch};
 use super::figure::Figure;
 use super::identifier;
-use crate::data::AtomicFile;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity, Verdict};
+use crate::io::AtomicFile;
 
 /// A page: what was found, first of all, then the evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

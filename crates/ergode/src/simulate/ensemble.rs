@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::sde::{Scheme, Sde};
 use crate::control::Control;
-use crate::data::{Ensemble, RowStream};
+use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
+use crate::io::RowStream;
 use crate::random::{LaneStreams, Purpose, Stream};
 use crate::simd::{AlignedBuffer, GROUP};
 

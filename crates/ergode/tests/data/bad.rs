@@ -1,11 +1,9 @@
 //! Bad input and bad places: what is wrong, where, and what to do.
 
-use ergode::{
-    Control, Ensemble, ReadOptions, Result, convert_ensemble, read_ensemble, write_ensemble,
-};
+use ergode::{Control, Ensemble, ReadOptions, Result, convert_ensemble, write_ensemble};
 use ndarray::Array2;
 
-use super::{Folder, dt, even, numbers, plain, refused, samples, uneven};
+use super::{Folder, dt, even, numbers, plain, read_with, refused, samples, uneven};
 use crate::support::rows;
 
 const FORMATS: [&str; 7] = ["npz", "npy", "csv", "parquet", "zarr", "h5", "nc"];
@@ -13,7 +11,7 @@ const FORMATS: [&str; 7] = ["npz", "npy", "csv", "parquet", "zarr", "h5", "nc"];
 /// Reads a file, and converts it, which must say the same.
 fn both(folder: &Folder, name: &str, options: &ReadOptions, words: &[&str]) {
     let path = folder.path(name);
-    refused(read_ensemble(&path, options), words);
+    refused(read_with(&path, options), words);
     let output = folder.path("out.csv");
     let converted: Result<_> = convert_ensemble(&path, &output, options, &Control::new());
     refused(converted, words);
@@ -47,11 +45,7 @@ fn one_sample_is_read() {
         } else {
             ReadOptions::default()
         };
-        assert_eq!(
-            read_ensemble(&path, &options).unwrap().samples(),
-            1,
-            "{format}"
-        );
+        assert_eq!(read_with(&path, &options).unwrap().samples(), 1, "{format}");
     }
 }
 
@@ -174,10 +168,10 @@ fn arrays_and_columns_that_are_asked_for() {
         trajectory: Some(name.to_owned()),
         ..ReadOptions::default()
     };
-    let read = read_ensemble(folder.path("a.csv"), &id("particle")).unwrap();
+    let read = read_with(folder.path("a.csv"), &id("particle")).unwrap();
     assert_eq!((read.len(), read.dim()), (2, 1));
     refused(
-        read_ensemble(folder.path("a.csv"), &id("run")),
+        read_with(folder.path("a.csv"), &id("run")),
         &["no column is named 'run'", "particle, t, x"],
     );
     write_ensemble(folder.path("a.h5"), &samples()[0]).unwrap();
@@ -185,13 +179,13 @@ fn arrays_and_columns_that_are_asked_for() {
         array: Some(name.to_owned()),
         ..ReadOptions::default()
     };
-    assert!(read_ensemble(folder.path("a.h5"), &array("x")).is_ok());
+    assert!(read_with(folder.path("a.h5"), &array("x")).is_ok());
     refused(
-        read_ensemble(folder.path("a.h5"), &array("v")),
+        read_with(folder.path("a.h5"), &array("v")),
         &["has no array 'v'", "'x' of shape (1, 5, 1)"],
     );
     refused(
-        read_ensemble(folder.path("a.h5"), &array("names")),
+        read_with(folder.path("a.h5"), &array("names")),
         &["'names'", "text"],
     );
 }
@@ -209,7 +203,7 @@ fn columns_are_taken_by_name_and_the_others_not_looked_at() {
         assert_eq!(read.names(), ["b", "a"]);
         assert_eq!(rows(read, 0), ndarray::array![[10.0, 1.0], [20.0, 2.0]]);
     };
-    let read = read_ensemble(folder.path("a.csv"), &pick(&["b", "a"])).unwrap();
+    let read = read_with(folder.path("a.csv"), &pick(&["b", "a"])).unwrap();
     check(&read);
     assert_eq!(read.sampling_interval(), Some(1.0));
     let (from, to) = (folder.path("a.csv"), folder.path("b.npz"));
@@ -218,22 +212,19 @@ fn columns_are_taken_by_name_and_the_others_not_looked_at() {
         time: None,
         ..pick(&["b", "a"])
     };
-    check(&read_ensemble(&to, &again).unwrap());
+    check(&read_with(&to, &again).unwrap());
     for (columns, words) in [
         (&["c"][..], "no coordinate is named 'c'"),
         (&["a", "a"], "both named 'a'"),
         (&["sky"], "is not a number"),
     ] {
-        refused(read_ensemble(&from, &pick(columns)), &[words]);
+        refused(read_with(&from, &pick(columns)), &[words]);
     }
     let elsewhere = ReadOptions {
         time: Some("hour".to_owned()),
         ..ReadOptions::default()
     };
-    refused(
-        read_ensemble(&from, &elsewhere),
-        &["'hour'", "hold the times"],
-    );
+    refused(read_with(&from, &elsewhere), &["'hour'", "hold the times"]);
 }
 
 #[cfg(target_os = "linux")]

@@ -1,8 +1,8 @@
 //! Files that other programs wrote, which also seed the fuzzer.
 
-use ergode::{ReadOptions, read_ensemble};
+use ergode::ReadOptions;
 
-use super::dt;
+use super::{dt, read_with};
 
 /// Every file of the corpus holds x(k, i, j) = 100 k + i + j / 4 at times i / 2, for two trajectories
 /// of 12 and 10 rows and two coordinates.
@@ -16,7 +16,7 @@ fn every_file_of_the_corpus_is_read() {
             Some(extension) if extension == "npy" => dt(0.5),
             _ => ReadOptions::default(),
         };
-        let ensemble = read_ensemble(&path, &options).unwrap();
+        let ensemble = read_with(&path, &options).unwrap();
         assert_eq!(
             (ensemble.len(), ensemble.dim()),
             (2, 2),

@@ -1,8 +1,8 @@
 //! Folders and patterns: several files as one ensemble.
 
-use ergode::{Control, ReadOptions, convert_ensemble, read_ensemble, write_ensemble};
+use ergode::{Control, ReadOptions, convert_ensemble, write_ensemble};
 
-use super::{Folder, assert_same, dt, plain, refused, samples};
+use super::{Folder, assert_same, dt, plain, read_with, refused, samples};
 
 /// Writes three files of two coordinates and says what they hold together.
 fn three(folder: &Folder) {
@@ -108,7 +108,7 @@ fn conversion_in_blocks_gives_what_reading_and_writing_do() {
             assert_eq!(made.samples, ensemble.samples());
             assert_eq!(made.warnings, ensemble.warnings());
             assert_eq!(made.sampling_interval.is_some(), even.is_some() && long);
-            let read = read_ensemble(&first, &options).unwrap();
+            let read = read_with(&first, &options).unwrap();
             assert_same(
                 &ensemble,
                 &read,

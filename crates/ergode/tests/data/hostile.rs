@@ -8,7 +8,7 @@ use zip::CompressionMethod;
 
 use super::npy::{f8, simple};
 use super::npz::archive;
-use super::{Folder, dt, refused, samples};
+use super::{Folder, dt, read_with, refused, samples};
 
 /// The system's allocator, which remembers the largest request of each thread.
 struct Watched;
@@ -127,7 +127,7 @@ fn damaged_zarr() {
         let good = std::fs::read(path.join(file)).unwrap();
         for end in 0..good.len() {
             std::fs::write(path.join(file), &good[..end]).unwrap();
-            let result = ergode::read_ensemble(&path, &dt(0.5));
+            let result = read_with(&path, &dt(0.5));
             if !file.ends_with(".zgroup") {
                 assert!(
                     result.unwrap_err().to_string().contains("a.zarr"),
@@ -140,7 +140,7 @@ fn damaged_zarr() {
                 let mut damaged = good.clone();
                 damaged[i] ^= change;
                 std::fs::write(path.join(file), &damaged).unwrap();
-                let _ = ergode::read_ensemble(&path, &dt(0.5));
+                let _ = read_with(&path, &dt(0.5));
             }
         }
         std::fs::write(path.join(file), &good).unwrap();
@@ -163,7 +163,7 @@ fn claims_larger_than_the_file() {
     std::fs::remove_dir_all(path.join("time")).unwrap();
     LARGEST.set(0);
     refused(
-        ergode::read_ensemble(&path, &dt(0.5)),
+        read_with(&path, &dt(0.5)),
         &["a.zarr", "5000000000000", "cannot hold"],
     );
     assert!(LARGEST.get() < 8 << 20);
@@ -179,7 +179,7 @@ fn an_archive_of_a_damaged_array_is_named_in_the_error() {
             &[("x.npy", array[..end].to_vec())],
         );
         let path = folder.put("a.npz", bytes);
-        let error = ergode::read_ensemble(&path, &dt(1.0)).unwrap_err();
+        let error = read_with(&path, &dt(1.0)).unwrap_err();
         assert!(error.to_string().contains("array 'x'"), "{error}");
     }
 }

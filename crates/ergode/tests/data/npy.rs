@@ -1,9 +1,9 @@
 //! Files of one NumPy array.
 
-use ergode::{Values, read_ensemble, write_ensemble};
+use ergode::{Values, write_ensemble};
 use ndarray::{Array3, array};
 
-use super::{Folder, assert_same, dt, plain, refused, samples};
+use super::{Folder, assert_same, dt, plain, read_with, refused, samples};
 
 /// The bytes of an array file with this header text and data.
 pub(crate) fn npy(version: u8, header: &str, data: &[u8]) -> Vec<u8> {
@@ -60,7 +60,7 @@ fn round_trips() {
             std::fs::remove_file(&path).unwrap();
             continue;
         }
-        let again = read_ensemble(&path, &dt(step)).unwrap();
+        let again = read_with(&path, &dt(step)).unwrap();
         assert_same(&ensemble, &again, false, true);
         assert_eq!(
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
@@ -89,12 +89,7 @@ fn large_arrays_round_trip_in_chunks() {
     let ensemble = ergode::Ensemble::from_array3(array.into_shared(), 1.0).unwrap();
     let path = folder.path("a.npy");
     write_ensemble(&path, &ensemble).unwrap();
-    assert_same(
-        &ensemble,
-        &read_ensemble(&path, &dt(1.0)).unwrap(),
-        true,
-        true,
-    );
+    assert_same(&ensemble, &read_with(&path, &dt(1.0)).unwrap(), true, true);
 }
 
 #[test]

@@ -2,12 +2,12 @@
 
 use std::io::{Cursor, Write};
 
-use ergode::{Times, read_ensemble, write_ensemble};
+use ergode::{Times, write_ensemble};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::npy::{f8, simple};
-use super::{Folder, assert_same, dt, plain, refused, samples};
+use super::{Folder, assert_same, dt, plain, read_with, refused, samples};
 
 pub(crate) fn archive(method: CompressionMethod, arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
@@ -122,7 +122,7 @@ fn the_interval_comes_from_the_file_or_the_caller() {
         &["no times", "dt"],
     );
     let path = folder.path("a.npz");
-    let step = |o| read_ensemble(&path, &o).map(|e| e.sampling_interval());
+    let step = |o| read_with(&path, &o).map(|e| e.sampling_interval());
     assert_eq!(step(dt(0.25)).unwrap(), Some(0.25));
     for shape in ["()", "(1,)"] {
         folder.put("a.npz", stored(&[x(), array("dt.npy", shape, &[0.125])]));
@@ -194,7 +194,7 @@ fn the_values_are_found_under_another_name() {
     );
     let path = folder.put("a.npz", stored(&arrays));
     assert_eq!(
-        read_ensemble(&path, &dt(1.0)).unwrap().trajectories()[0].time(0),
+        read_with(&path, &dt(1.0)).unwrap().trajectories()[0].time(0),
         1.0
     );
     let two = [other, array("more.npy", "(2, 1)", &[1.0, 2.0])];

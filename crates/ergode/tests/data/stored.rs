@@ -7,16 +7,15 @@ use std::path::Path;
 use ergode::{
     Affine2d, BurnIn, CheckConfig, Control, Ensemble, FindingKind, LagGrid, LaggedConfig,
     Monomials, ReadOptions, Recipe, RecipeConfig, Standardiser, Subsample, System, Values,
-    accumulate_lagged, check_ensemble, fit_mobility_recipe, generate, read_ensemble,
-    write_ensemble,
+    accumulate_lagged, check_ensemble, fit_mobility_recipe, generate, write_ensemble,
 };
 use ndarray::{Array2, Array3, Axis, array, concatenate};
 
-use super::{Folder, dt, numbers, refused};
+use super::{Folder, dt, numbers, read_with, refused};
 
 /// Reads a file of which nothing may be held in memory, sampled every 0.5.
 fn stored(path: &Path) -> Ensemble {
-    let ensemble = read_ensemble(path, &without_memory()).unwrap();
+    let ensemble = read_with(path, &without_memory()).unwrap();
     let in_file = |t: &ergode::Trajectory| matches!(t.values(), Values::Stored(_));
     assert!(ensemble.trajectories().iter().all(in_file));
     ensemble
@@ -128,7 +127,7 @@ fn rows_in_a_file_are_those_in_memory() {
     ];
     for (k, file) in files.into_iter().enumerate() {
         let path = folder.put(&format!("{k}.npy"), file);
-        let (large, small) = (stored(&path), read_ensemble(&path, &dt(0.5)).unwrap());
+        let (large, small) = (stored(&path), read_with(&path, &dt(0.5)).unwrap());
         assert!(alike(&large, &small), "file {k}");
         assert_eq!(large.fingerprint(), small.fingerprint());
         for (v, (large, small)) in views(&large).iter().zip(views(&small)).enumerate() {
@@ -177,7 +176,7 @@ fn gaps_and_padding_are_found() {
         .fill(f64::NAN);
     let data = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let path = folder.put("x.npy", npy("<f8", "(3, 700, 2)", data));
-    let (large, small) = (stored(&path), read_ensemble(&path, &dt(0.5)).unwrap());
+    let (large, small) = (stored(&path), read_with(&path, &dt(0.5)).unwrap());
     assert_eq!(large.trajectories()[1].len(), 500);
     assert!(alike(&large, &small) && large.warnings() == small.warnings());
     assert!(alike(&large.thin(7).unwrap(), &small.thin(7).unwrap()));
@@ -186,7 +185,7 @@ fn gaps_and_padding_are_found() {
     let data = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     let path = folder.put("x.npy", npy("<f8", "(3, 700, 2)", data));
     let words = ["x.npy", "trajectory 1, row 3, coordinate 0", "infinite"];
-    refused(read_ensemble(path, &without_memory()), &words);
+    refused(read_with(path, &without_memory()), &words);
 }
 
 /// A record of a reference system.
@@ -210,7 +209,7 @@ fn both(folder: &Folder, ensemble: &Ensemble) -> [Ensemble; 2] {
             memory: Some(memory),
             ..ReadOptions::default()
         };
-        read_ensemble(&path, &options).unwrap()
+        read_with(&path, &options).unwrap()
     };
     [read(1 << 40), read(0)]
 }
@@ -356,14 +355,14 @@ fn what_must_be_held_in_memory_is_refused_where_it_is_too_large() {
             ..ReadOptions::default()
         };
         refused(
-            read_ensemble(&path, &options(10_000)),
+            read_with(&path, &options(10_000)),
             &[name, "ergode convert", ".npy"],
         );
-        read_ensemble(&path, &options(40_000)).unwrap();
+        read_with(&path, &options(40_000)).unwrap();
     }
     let integers = (0..8000u64).flat_map(|v| v.to_le_bytes()).collect();
     let path = folder.put("i.npy", npy("<i8", "(4000, 2)", integers));
-    refused(read_ensemble(path, &without_memory()), &["ergode convert"]);
+    refused(read_with(path, &without_memory()), &["ergode convert"]);
 }
 
 #[test]
@@ -378,7 +377,7 @@ fn files_of_an_ensemble_share_the_memory() {
             memory: Some(memory),
             ..dt(0.5)
         };
-        read_ensemble(folder.path("*.npy"), &options).unwrap()
+        read_with(folder.path("*.npy"), &options).unwrap()
     };
     let (small, large) = (read(40_000), read(20_000));
     let in_files = |e: &Ensemble| {

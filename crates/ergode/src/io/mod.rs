@@ -1,0 +1,40 @@
+//! Reading and writing trajectories in files.
+//!
+//! [`read_ensemble`] and [`write_ensemble`] choose the format by the extension of the file; [`convert_ensemble`]
+//! goes from file to file without holding the data in memory. A format implements `Format` in a file or folder of
+//! its name and is listed in `registry`.
+
+mod array;
+mod atomic;
+mod blosc;
+mod boxes;
+mod codec;
+mod convert;
+mod csv;
+mod date;
+mod fault;
+mod files;
+mod format;
+mod grid;
+mod hdf5;
+mod kind;
+mod layout;
+mod netcdf;
+mod npy;
+mod npz;
+mod options;
+mod parquet;
+mod read;
+mod registry;
+mod rows;
+mod table;
+mod write;
+mod zarr;
+
+pub(crate) use atomic::AtomicFile;
+pub use convert::{Converted, convert_ensemble};
+pub use npz::write_arrays;
+pub use options::ReadOptions;
+pub use read::read_ensemble;
+pub(crate) use write::RowStream;
+pub use write::write_ensemble;

@@ -1,0 +1,96 @@
+//! What a reader is given besides the file, and the complaints that all formats share.
+
+use std::path::Path;
+
+use crate::data::{Ensemble, MEMORY, Times};
+use crate::error::{Error, Result};
+
+/// How many times [`MEMORY`] a file is read into memory that cannot stay on disk.
+const COLLECTED: u64 = 4;
+
+/// What a file does not say about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReadOptions {
+    /// The sampling interval of files without times.
+    ///
+    /// It is needed for such files, and must agree with the times of files that have them.
+    pub dt: Option<f64>,
+    /// The column of a table that tells the trajectories apart, where its name is not one of
+    /// `trajectory`, `traj`, `id` and `run`.
+    pub trajectory: Option<String>,
+    /// The column of a table that holds the times, where its name is not `t` or `time`.
+    pub time: Option<String>,
+    /// The coordinates to take, by name and in this order; all where none is named.
+    pub columns: Vec<String>,
+    /// The array that holds the values, where a file of arrays has several and none is `x`.
+    pub array: Option<String>,
+    /// Bytes of values up to which a file is read into memory, 1 GiB where it is not said.
+    ///
+    /// A larger `.npy` file in C order stays on disk and is read piece by piece, with the same results;
+    /// files of other kinds are read into memory up to four times as much, and refused beyond.
+    pub memory: Option<u64>,
+}
+
+/// Puts the name of the file in front of a complaint about its content.
+pub(crate) fn in_file<T>(path: &Path, result: Result<T>) -> Result<T> {
+    result.map_err(|error| match error.is_interrupted() {
+        true => error,
+        false => Error::file(path, error.to_string()),
+    })
+}
+
+/// The sampling interval of a file without times of its own; `None` where it has them.
+pub(crate) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<Option<f64>> {
+    match dt {
+        _ if has_times => Ok(None),
+        Some(step) => Ok(Some(step)),
+        None => Err(Error::file(
+            path,
+            "has no times; give the sampling interval dt, or name the column that holds them",
+        )),
+    }
+}
+
+/// The error for times that are not `dt` apart.
+pub(crate) fn contradiction(trajectory: usize, dt: f64, problem: &str) -> Error {
+    Error::input(format!(
+        "trajectory {trajectory} (counted from 0): dt = {dt:?} was given but {problem}; \
+         leave dt out or correct it"
+    ))
+}
+
+/// Refuses a `dt` that contradicts the times of a file.
+///
+/// The times may be rounded, so agreement is asked for to one part in a million.
+pub(crate) fn check_dt(path: &Path, ensemble: &Ensemble, dt: Option<f64>) -> Result<()> {
+    let Some(dt) = dt else { return Ok(()) };
+    for (k, trajectory) in ensemble.trajectories().iter().enumerate() {
+        let problem = match trajectory.times() {
+            Times::Uneven(times) if times.len() == 1 => continue,
+            Times::Uneven(_) => "the times in the file are uneven".to_owned(),
+            Times::Even { step, .. } if (step - dt).abs() <= 1e-6 * step => continue,
+            Times::Even { step, .. } => format!("the times in the file are {step:?} apart"),
+        };
+        return in_file(path, Err(contradiction(k, dt, &problem)));
+    }
+    Ok(())
+}
+
+/// Refuses what cannot stay in its file and is too large for memory.
+pub(crate) fn refuse_large(path: &Path, bytes: u64, memory: Option<u64>) -> Result<()> {
+    let most = memory.unwrap_or(MEMORY).saturating_mul(COLLECTED);
+    if bytes <= most {
+        return Ok(());
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    Err(Error::file(
+        path,
+        format!(
+            "holds more than {:.3} GiB of values, too many to be read into memory; convert it first \
+             (ergode convert {name} {stem}-rows.npy): rows of such a file are read where they are, evenly \
+             sampled ones with dt",
+            most as f64 / (1u64 << 30) as f64
+        ),
+    ))
+}
