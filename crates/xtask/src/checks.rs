@@ -1,9 +1,10 @@
-//! The checks: formatting, lints, documentation and tests.
+//! The checks: order of modules, formatting, lints, documentation and tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::order;
 use crate::pages;
 use crate::process;
 use crate::python::Environment;
@@ -30,6 +31,10 @@ struct Step {
 }
 
 const LINT_STEPS: &[Step] = &[
+    Step {
+        name: "order of modules",
+        run: order::check,
+    },
     Step {
         name: "cargo fmt --check",
         run: check_format,

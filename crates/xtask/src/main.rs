@@ -2,6 +2,7 @@
 
 mod bench;
 mod checks;
+mod order;
 mod pages;
 mod paper;
 mod process;
@@ -33,11 +34,12 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
         }
         ["test"] => checks::test(&Workspace::locate()?),
         ["pages"] => pages::test(&Workspace::locate()?),
+        ["order"] => order::check(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
         ["bench", rest @ ..] => bench::run(rest),
         ["paper", rest @ ..] => paper::write(&Workspace::locate()?, rest),
         [] => Err(format!("no command given\n\n{}", help())),
-        ["help" | "test" | "pages" | "ci", extra, ..] => {
+        ["help" | "test" | "pages" | "order" | "ci", extra, ..] => {
             Err(format!("unexpected argument `{extra}`"))
         }
         [other, ..] => Err(format!("unknown command `{other}`\n\n{}", help())),
@@ -53,7 +55,8 @@ Usage: cargo xtask COMMAND
 Commands:
   test                 run the Rust tests, the Python tests and the tests of report pages in Chromium
   pages                run only the tests of report pages, on the debug build
-  ci                   check formatting, lints and documentation, then run the tests
+  order                check that the library's modules use each other in the order of DESIGN.md
+  ci                   check the order of modules, formatting, lints and documentation, then run the tests
   bench NAME [--json]  compare a benchmark with its peers; --json prints one JSON object
   paper [--scale small|paper | --finished]
                        run the paper's benchmarks that are not finished, and write docs/paper.md;
@@ -81,7 +84,9 @@ mod tests {
     #[test]
     fn help_names_every_command_and_benchmark() {
         let text = help();
-        for word in ["test", "pages", "ci", "bench", "paper", "help", "simulate"] {
+        for word in [
+            "test", "pages", "order", "ci", "bench", "paper", "help", "simulate",
+        ] {
             assert!(text.contains(&format!("\n  {word} ")), "{word}");
         }
     }
