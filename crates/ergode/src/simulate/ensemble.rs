@@ -7,7 +7,8 @@ use pulp::Arch;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::sde::{Scheme, Sde};
+use super::scheme::Scheme;
+use super::sde::Sde;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};

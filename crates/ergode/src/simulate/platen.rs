@@ -2,7 +2,7 @@
 
 use pulp::Simd;
 
-use super::sde::{Dimensions, Scheme};
+use super::scheme::{Dimensions, Scheme};
 use crate::simd::{AlignedBuffer, Lanes, Real};
 
 /// Drift and noise of a whole tile, coordinate-major, (dimension, lane).

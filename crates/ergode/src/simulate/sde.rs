@@ -1,20 +1,10 @@
 //! Stochastic differential equations, and how a tile of trajectories is advanced.
 
 use pulp::{Arch, Simd, WithSimd};
-use serde::{Deserialize, Serialize};
 
 use super::platen::{Stages, platen};
+use super::scheme::{Dimensions, Scheme};
 use crate::simd::{GROUP, Lanes, Real};
-
-/// How many numbers an equation deals in.
-pub trait Dimensions: Sync {
-    /// Number of coordinates D.
-    fn dim(&self) -> usize;
-    /// Number of independent Brownian motions.
-    fn noise_dim(&self) -> usize {
-        self.dim()
-    }
-}
 
 /// An Itô equation dx = F(x) dt + √2 Σ(x) dW, written once for scalars and vectors.
 ///
@@ -30,28 +20,6 @@ pub trait Dynamics: Dimensions {
     fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {
         self.drift(x, drift);
         self.noise(x, xi, noise);
-    }
-}
-
-/// Numerical schemes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scheme {
-    /// Euler-Maruyama: weak order 1.
-    #[default]
-    Euler,
-    /// Platen's explicit scheme (Kloeden and Platen 1992, eq. 15.1.3): weak order 2, no derivatives.
-    Platen,
-}
-
-impl Scheme {
-    /// Standard normals consumed per step by an equation with `noise_dim` Brownian motions.
-    pub fn normals_per_step(self, noise_dim: usize) -> usize {
-        match self {
-            Scheme::Euler => noise_dim,
-            // The signs of the extra ones make the two-point variables V_{rj}, r < j.
-            Scheme::Platen => noise_dim + noise_dim * (noise_dim - 1) / 2,
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::platen::{Stages, platen};
-use super::sde::{Dimensions, Scheme};
+use super::scheme::{Dimensions, Scheme};
 use crate::simd::{AlignedBuffer, Lanes, Real};
 
 /// An Itô equation dx = F(x) dt + √2 Σ(x) dW on tiles, coordinate-major, (dimension, lane).
