@@ -11,13 +11,14 @@ mod galerkin;
 mod grid1d;
 mod grid2d;
 mod ornstein_uhlenbeck;
+mod registry;
 mod soft_spin;
 mod special;
 
 use ndarray::Array2;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::control::Control;
 use crate::data::Ensemble;
@@ -32,6 +33,7 @@ pub use galerkin::{Function, GalerkinReference};
 pub use grid1d::{Grid1d, Spacing};
 pub use grid2d::Grid2d;
 pub use ornstein_uhlenbeck::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+pub use registry::{SYSTEMS, SystemEntry, system_by_name};
 pub use soft_spin::{SoftSpin, SoftSpinMoments};
 
 /// A system that can be named, built from parameters, and simulated.
@@ -78,81 +80,9 @@ pub struct Protocol {
     pub exact: bool,
 }
 
-/// A system that can be asked for by name.
-pub struct SystemEntry {
-    /// The name.
-    pub name: &'static str,
-    /// What it is, in a line.
-    pub summary: &'static str,
-    build: Build,
-}
-
-type Build = fn(&Map<String, Value>) -> Result<Box<dyn System>>;
-
-/// Every reference system.
-pub const SYSTEMS: &[SystemEntry] = &[
-    SystemEntry {
-        name: "affine2d",
-        summary: "two-dimensional nonreversible diffusion with affine multiplicative noise",
-        build: build::<Affine2d>,
-    },
-    SystemEntry {
-        name: "cir",
-        summary: "Cox-Ingersoll-Ross square-root diffusion",
-        build: build::<CoxIngersollRoss>,
-    },
-    SystemEntry {
-        name: "double-well",
-        summary: "double well with multiplicative noise, one dimension",
-        build: build::<DoubleWell>,
-    },
-    SystemEntry {
-        name: "ou",
-        summary: "Ornstein-Uhlenbeck process, any dimension, non-normal drift allowed",
-        build: build::<OrnsteinUhlenbeckParameters>,
-    },
-    SystemEntry {
-        name: "softspin",
-        summary: "periodic soft-spin stochastic Landau-Lifshitz chain, 3N dimensions",
-        build: build::<SoftSpin>,
-    },
-];
-
 /// Parameters that make a system once they are found valid.
 trait Parameters: Default + Serialize + DeserializeOwned {
     fn build(self) -> Result<Box<dyn System>>;
-}
-
-fn build<P: Parameters>(changes: &Map<String, Value>) -> Result<Box<dyn System>> {
-    let Value::Object(mut all) = serde_json::to_value(P::default()).expect("parameters are plain")
-    else {
-        unreachable!("parameters are a structure")
-    };
-    for (key, value) in changes {
-        if !all.contains_key(key) {
-            let known: Vec<&str> = all.keys().map(String::as_str).collect();
-            return Err(Error::input(format!(
-                "unknown parameter {key:?}; the parameters are {}",
-                known.join(", ")
-            )));
-        }
-        all.insert(key.clone(), value.clone());
-    }
-    let parameters: P = serde_json::from_value(Value::Object(all))
-        .map_err(|error| Error::input(format!("parameters: {error}")))?;
-    parameters.build()
-}
-
-/// The system called `name`, with `changes` to its default parameters.
-pub fn system_by_name(name: &str, changes: &Map<String, Value>) -> Result<Box<dyn System>> {
-    let Some(entry) = SYSTEMS.iter().find(|entry| entry.name == name) else {
-        let names: Vec<&str> = SYSTEMS.iter().map(|entry| entry.name).collect();
-        return Err(Error::input(format!(
-            "no system is called {name:?}; there are {}",
-            names.join(", ")
-        )));
-    };
-    (entry.build)(changes)
 }
 
 /// Reference data of `system` by `protocol`, in memory.

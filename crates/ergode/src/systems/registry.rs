@@ -1,0 +1,83 @@
+//! The systems by their names.
+
+use serde_json::{Map, Value};
+
+use super::affine2d::Affine2d;
+use super::cir::CoxIngersollRoss;
+use super::double_well::DoubleWell;
+use super::ornstein_uhlenbeck::OrnsteinUhlenbeckParameters;
+use super::soft_spin::SoftSpin;
+use super::{Parameters, System};
+use crate::error::{Error, Result};
+
+/// A system that can be asked for by name.
+pub struct SystemEntry {
+    /// The name.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    build: Build,
+}
+
+type Build = fn(&Map<String, Value>) -> Result<Box<dyn System>>;
+
+/// Every reference system.
+pub const SYSTEMS: &[SystemEntry] = &[
+    SystemEntry {
+        name: "affine2d",
+        summary: "two-dimensional nonreversible diffusion with affine multiplicative noise",
+        build: build::<Affine2d>,
+    },
+    SystemEntry {
+        name: "cir",
+        summary: "Cox-Ingersoll-Ross square-root diffusion",
+        build: build::<CoxIngersollRoss>,
+    },
+    SystemEntry {
+        name: "double-well",
+        summary: "double well with multiplicative noise, one dimension",
+        build: build::<DoubleWell>,
+    },
+    SystemEntry {
+        name: "ou",
+        summary: "Ornstein-Uhlenbeck process, any dimension, non-normal drift allowed",
+        build: build::<OrnsteinUhlenbeckParameters>,
+    },
+    SystemEntry {
+        name: "softspin",
+        summary: "periodic soft-spin stochastic Landau-Lifshitz chain, 3N dimensions",
+        build: build::<SoftSpin>,
+    },
+];
+
+fn build<P: Parameters>(changes: &Map<String, Value>) -> Result<Box<dyn System>> {
+    let Value::Object(mut all) = serde_json::to_value(P::default()).expect("parameters are plain")
+    else {
+        unreachable!("parameters are a structure")
+    };
+    for (key, value) in changes {
+        if !all.contains_key(key) {
+            let known: Vec<&str> = all.keys().map(String::as_str).collect();
+            return Err(Error::input(format!(
+                "unknown parameter {key:?}; the parameters are {}",
+                known.join(", ")
+            )));
+        }
+        all.insert(key.clone(), value.clone());
+    }
+    let parameters: P = serde_json::from_value(Value::Object(all))
+        .map_err(|error| Error::input(format!("parameters: {error}")))?;
+    parameters.build()
+}
+
+/// The system called `name`, with `changes` to its default parameters.
+pub fn system_by_name(name: &str, changes: &Map<String, Value>) -> Result<Box<dyn System>> {
+    let Some(entry) = SYSTEMS.iter().find(|entry| entry.name == name) else {
+        let names: Vec<&str> = SYSTEMS.iter().map(|entry| entry.name).collect();
+        return Err(Error::input(format!(
+            "no system is called {name:?}; there are {}",
+            names.join(", ")
+        )));
+    };
+    (entry.build)(changes)
+}
