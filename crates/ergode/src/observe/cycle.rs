@@ -24,6 +24,9 @@ pub struct Cycle {
     pub log_scale: Vec<Vec<f64>>,
 }
 
+/// Harmonics at most.
+pub(super) const MOST_HARMONICS: usize = 4;
+
 /// Cells of the phase in which squares are added up; they blur the fourth harmonic by 2e-4 of itself.
 const CELLS: usize = 360;
 
@@ -43,7 +46,7 @@ impl Cycle {
 
     fn sum(&self, t: f64, coefficients: &[f64]) -> f64 {
         /// More harmonics are not fitted.
-        const MOST: usize = 1 + 2 * super::fit::MOST_HARMONICS;
+        const MOST: usize = 1 + 2 * MOST_HARMONICS;
         let mut features = [0.0; MOST];
         let features = &mut features[..coefficients.len()];
         harmonics(t, self.period, features);

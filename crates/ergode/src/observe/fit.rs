@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::config::{Choice, CycleConfig, DelayConfig, ObservationConfig};
-use super::cycle::{Cycle, ScaleFit, dynamics};
+use super::cycle::{Cycle, MOST_HARMONICS, ScaleFit, dynamics};
 use super::delays::{DelayTrial, Delays, even_interval};
 use super::signal::{MeanFit, choose, fit_trend, span};
 use super::{Observation, Trend};
@@ -28,8 +28,6 @@ pub struct ObservationFit {
     pub trials: Vec<DelayTrial>,
 }
 
-/// Harmonics at most.
-pub(super) const MOST_HARMONICS: usize = 4;
 /// Samples in the shortest harmonic.
 const SAMPLES_PER_HARMONIC: f64 = 4.0;
 /// Delays at most, and coordinates of the state.
