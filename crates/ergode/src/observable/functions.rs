@@ -1,7 +1,5 @@
 //! Lists of scalar functions, evaluated together on tiles of states.
 
-use super::state_by_state;
-
 /// A list of scalar functions φ_k of the state.
 ///
 /// Values come for a tile of states at a time, in the layout that matrix products want. Slices of
@@ -59,5 +57,29 @@ impl<F: Fn(&[f64], &mut [f64]) + Sync> Functions for FunctionList<F> {
     }
     fn values(&self, x: &[f64], out: &mut [f64]) {
         state_by_state(self.dim, x, out, &self.evaluate);
+    }
+}
+
+/// Fill a tile, (row, n), with what `evaluate` gives at each of its n states.
+pub(crate) fn state_by_state(
+    dim: usize,
+    x: &[f64],
+    out: &mut [f64],
+    mut evaluate: impl FnMut(&[f64], &mut [f64]),
+) {
+    assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
+    let n = x.len() / dim;
+    if n == 0 {
+        return;
+    }
+    let (mut state, mut values) = (vec![0.0; dim], vec![0.0; out.len() / n]);
+    for s in 0..n {
+        for (value, row) in state.iter_mut().zip(x.chunks_exact(n)) {
+            *value = row[s];
+        }
+        evaluate(&state, &mut values);
+        for (value, row) in values.iter().zip(out.chunks_exact_mut(n)) {
+            row[s] = *value;
+        }
     }
 }

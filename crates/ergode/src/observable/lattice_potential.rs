@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Functions, Library, Monomials, StoredLibrary, check_derivatives, derivative_tile_width,
-    tile_width,
-};
+use super::{Functions, Library, Monomials, check_derivatives, derivative_tile_width, tile_width};
 use crate::error::{Error, Result};
 
 /// Σ_i φ(m_i) for onsite monomials φ, and Σ_i m_ic m_{i+d,c} for couplings to chosen neighbours.
@@ -122,10 +119,6 @@ impl Functions for LatticePotential {
 }
 
 impl Library for LatticePotential {
-    fn stored(&self) -> Option<StoredLibrary> {
-        Some(StoredLibrary::LatticePotential(self.clone()))
-    }
-
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         let (components, dim) = (self.components(), self.dim());

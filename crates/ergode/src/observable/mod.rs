@@ -13,8 +13,10 @@ mod polynomial;
 mod powers;
 mod program;
 mod spin;
+mod stored;
 
 pub use expression::Expressions;
+pub(crate) use functions::state_by_state;
 pub use functions::{FunctionList, Functions};
 pub use lattice::LatticeAverage;
 pub use lattice_potential::LatticePotential;
@@ -23,8 +25,9 @@ pub(crate) use moments::{NoiseRemoval, exponents, index};
 pub use monomial::Monomials;
 pub(crate) use polynomial::{Polynomial, Polynomials};
 pub use spin::{RadialBasis, SpinFamilies};
+pub use stored::StoredLibrary;
 
-use serde::{Deserialize, Serialize};
+use std::any::Any;
 
 use crate::error::{Error, Result};
 
@@ -32,7 +35,7 @@ use crate::error::{Error, Result};
 const MAX_FUNCTIONS: usize = 1_000_000;
 
 /// Scalar functions φ_k with exact derivatives.
-pub trait Library: Functions + Send + std::fmt::Debug {
+pub trait Library: Functions + Any + Send + std::fmt::Debug {
     /// Gradients at one state: `out[k*dim + i]` = ∂φ_k/∂x_i.
     fn gradients(&self, x: &[f64], out: &mut [f64]);
     /// Hessians at one state: `out[(k*dim + i)*dim + j]` = ∂²φ_k/∂x_i∂x_j.
@@ -40,10 +43,6 @@ pub trait Library: Functions + Send + std::fmt::Debug {
     /// True where every function is linear, up to a constant: all Hessians are zero.
     fn is_affine(&self) -> bool {
         false
-    }
-    /// What is written to a file to make the library again; none where that is not possible.
-    fn stored(&self) -> Option<StoredLibrary> {
-        None
     }
     /// Laplacians at one state: `out[k]` = Δφ_k.
     fn laplacians(&self, x: &[f64], out: &mut [f64]) {
@@ -70,40 +69,6 @@ pub trait Library: Functions + Send + std::fmt::Debug {
                 *out = diagonal.zip(weights).map(|(h, w)| h * w).sum();
             }
         });
-    }
-}
-
-/// The libraries that a saved model may be built of.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum StoredLibrary {
-    /// Monomials.
-    Monomials(Monomials),
-    /// A potential on a ring.
-    LatticePotential(LatticePotential),
-}
-
-/// Fill a tile, (row, n), with what `evaluate` gives at each of its n states.
-pub(crate) fn state_by_state(
-    dim: usize,
-    x: &[f64],
-    out: &mut [f64],
-    mut evaluate: impl FnMut(&[f64], &mut [f64]),
-) {
-    assert!(x.len().is_multiple_of(dim), "a tile is (dim, n)");
-    let n = x.len() / dim;
-    if n == 0 {
-        return;
-    }
-    let (mut state, mut values) = (vec![0.0; dim], vec![0.0; out.len() / n]);
-    for s in 0..n {
-        for (value, row) in state.iter_mut().zip(x.chunks_exact(n)) {
-            *value = row[s];
-        }
-        evaluate(&state, &mut values);
-        for (value, row) in values.iter().zip(out.chunks_exact_mut(n)) {
-            row[s] = *value;
-        }
     }
 }
 

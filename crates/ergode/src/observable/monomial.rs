@@ -6,15 +6,11 @@ use std::ops::RangeInclusive;
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
-use super::powers::{Derivative, Powers};
+use super::powers::{Derivative, Factors, Powers};
 use super::{
-    Functions, Library, MAX_FUNCTIONS, StoredLibrary, check_derivatives, derivative_tile_width,
-    tile_width,
+    Functions, Library, MAX_FUNCTIONS, check_derivatives, derivative_tile_width, tile_width,
 };
 use crate::error::{Error, Result};
-
-/// The coordinates of a monomial that have a positive exponent, with it, in ascending order.
-pub(super) type Factors = Vec<(usize, u32)>;
 
 /// Exponents above this are refused.
 const MAX_EXPONENT: u32 = 1000;
@@ -332,10 +328,6 @@ impl Functions for Monomials {
 }
 
 impl Library for Monomials {
-    fn stored(&self) -> Option<StoredLibrary> {
-        Some(StoredLibrary::Monomials(self.clone()))
-    }
-
     fn gradients(&self, x: &[f64], out: &mut [f64]) {
         check_derivatives(self, x, out, 1);
         out.fill(0.0);

@@ -2,7 +2,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::monomial::Factors;
+/// The coordinates of a monomial that have a positive exponent, with it, in ascending order.
+pub(super) type Factors = Vec<(usize, u32)>;
 
 /// Which derivatives of a monomial are wanted.
 #[derive(Clone, Copy, Debug)]

@@ -78,7 +78,7 @@ impl VectorFields for Gradients {
         self.0.hessians(x, out);
     }
     fn stored(&self) -> Option<StoredFields> {
-        self.0.stored().map(StoredFields::Gradients)
+        StoredLibrary::of(&*self.0).map(StoredFields::Gradients)
     }
 }
 
