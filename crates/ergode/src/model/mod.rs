@@ -1,6 +1,7 @@
 //! The learned equation dx = [M s + ∇·M] dt + √2 Σ dW: evaluated, saved, simulated.
 
 mod advice;
+mod equation;
 mod parts;
 mod planar;
 mod run;
@@ -21,8 +22,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::parts::BoundedMobility;
-use self::planar::Planar;
-use self::tiles::Tiles;
 use crate::data::{Ensemble, Support};
 use crate::error::{Error, Result};
 use crate::linalg;
@@ -30,7 +29,6 @@ use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
 use crate::observe::Observation;
 use crate::random::Stream;
 use crate::score::Score;
-use crate::simulate::Sde;
 
 /// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
 /// be at least this fraction of their mean over the start states.
@@ -397,18 +395,6 @@ impl LangevinModel {
                 Ok(factor) => scale[i] * factor[[i, j]],
                 Err(_) => f64::NAN,
             };
-        }
-    }
-
-    /// The model as an equation that simulations take, in its fastest form: polynomials of one or two
-    /// coordinates trajectory by trajectory in SIMD lanes, anything else tile by tile.
-    pub fn equation(&self) -> Box<dyn Sde + '_> {
-        if let Some(planar) = Planar::<1, 1>::new(self) {
-            return Box::new(planar);
-        }
-        match Planar::<2, 4>::new(self) {
-            Some(planar) => Box::new(planar),
-            None => Box::new(Tiles::new(self)),
         }
     }
 }
