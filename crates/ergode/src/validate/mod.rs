@@ -12,6 +12,7 @@ mod observables;
 mod passage;
 mod response;
 mod ring;
+mod rollout;
 mod setting;
 mod spectrum;
 mod verdict;
@@ -24,6 +25,7 @@ pub use floor::Distance;
 pub use modes::{LagSpectrum, Mode, SpectrumComparison, SpectrumConfig, compare_spectra};
 pub use response::{Response, ResponseCheck, check_response};
 pub use ring::{RingCompareConfig, RingComparison, RingErrors, RingRollout, compare_rings};
+pub use rollout::{Rollout, RolloutRole};
 
 use serde::{Deserialize, Serialize};
 
@@ -33,31 +35,6 @@ use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity, Verdict};
 use setting::Setting;
 use verdict::judge;
-
-/// What a rollout is a rollout of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RolloutRole {
-    /// The learned model, which is judged.
-    Learned,
-    /// The same score with the constant mobility, for comparison.
-    Constant,
-    /// An independent run of the system that the data are from: what no model can be closer than.
-    Reference,
-    /// Anything else, for comparison.
-    Other,
-}
-
-/// A simulation of a model, without its transient.
-#[derive(Clone, Debug)]
-pub struct Rollout {
-    /// Name of the model.
-    pub name: String,
-    /// What it is.
-    pub role: RolloutRole,
-    /// The trajectories; as many samples as the held-out data or more.
-    pub ensemble: Ensemble,
-}
 
 /// An ensemble that was compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Sums over the records of a ring, and what is computed from them.
 
-use ndarray::{Array1, Array4, s};
+use ndarray::{Array1, Array2, Array4, s};
 
-use super::{RingCompareConfig, RingErrors, RingRollout, window};
+use super::result::{RingCompareConfig, RingErrors, RingRollout};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result, require_positive};
@@ -282,4 +282,15 @@ fn component_names(components: usize) -> Vec<String> {
         3 => ["m_x", "m_y", "m_z"].map(String::from).to_vec(),
         n => (1..=n).map(|c| format!("x_{c}")).collect(),
     }
+}
+
+/// The first samples without a gap, (time, coordinate).
+pub(super) fn window(ensemble: &Ensemble, rows: usize) -> Array2<f64> {
+    let segment = &ensemble.segments()[0];
+    let trajectory = &ensemble.trajectories()[segment.trajectory];
+    let mut values = Array2::zeros((rows.min(segment.rows.len()), ensemble.dim()));
+    for (row, mut out) in segment.rows.clone().zip(values.rows_mut()) {
+        trajectory.row(row, out.as_slice_mut().expect("row-major"));
+    }
+    values
 }
