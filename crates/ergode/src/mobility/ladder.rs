@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::MobilityConfig;
 use super::equations::Equations;
 use super::fit::{Solver, best, fit_mobility};
-use super::result::MobilityFit;
+use super::result::{MobilityFit, Rung};
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::lagged::paired;
@@ -39,23 +39,6 @@ impl Default for LadderConfig {
             fit: MobilityConfig::default(),
         }
     }
-}
-
-/// One pair of degrees that was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Rung {
-    /// Degree of D.
-    pub diffusion_degree: usize,
-    /// Degree of R.
-    pub current_degree: usize,
-    /// Held-out χ² per equation, in units of the errors at the rung below.
-    pub loss: f64,
-    /// By how much that is below the rung it was compared with.
-    pub improvement: f64,
-    /// Standard error of the improvement over the folds.
-    pub improvement_error: f64,
-    /// True where the fit went on from here.
-    pub taken: bool,
 }
 
 /// Fit with the degrees of D and R raised, one at a time and by one or two, while the held-out χ² falls

@@ -1,6 +1,7 @@
 //! The mobility M: its mean, which of its entries matter, and M(x) in a linear span.
 
 mod basis;
+mod block_noise;
 mod conditional;
 mod config;
 mod constant;
@@ -35,7 +36,7 @@ pub use constant::{
 pub use equations::{Equations, GeneratorResidual};
 pub use fit::fit_mobility;
 pub use identifiability::{CorrelationBound, Identifiability};
-pub use ladder::{LadderConfig, Rung, fit_mobility_ladder};
+pub use ladder::{LadderConfig, fit_mobility_ladder};
 pub use lattice::{
     HomogeneousSlice, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
     ScoreCoefficients, SpinNeighbourhood, accumulate_lattice, neighbourhood_families,
@@ -54,9 +55,9 @@ pub use paper::{
     PaperConfig, PaperFit, PaperRingConfig, PaperSpinFit, fit_paper_mobility, fit_paper_ring,
     fit_paper_spin,
 };
-pub use positive::{Positivity, refine_positive};
+pub use positive::refine_positive;
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
-pub use result::{MobilityFit, RidgeTrial};
+pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
 pub use weak::{TimeForm, Weak, WeakConfig};

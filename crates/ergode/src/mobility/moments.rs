@@ -8,8 +8,8 @@ use ndarray::{Array2, Array3, ArrayView2, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
+use super::block_noise::BlockNoise;
 use super::lattice::site_records;
-use super::noise::BlockNoise;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};

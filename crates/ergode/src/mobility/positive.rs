@@ -3,30 +3,18 @@
 use std::collections::HashMap;
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
-use serde::Serialize;
 
 use super::basis::TensorBasis;
 use super::config::MobilityConfig;
 use super::equations::Equations;
 use super::fit::Solver;
 use super::linear::LinearMobility;
-use super::result::MobilityFit;
+use super::result::{MobilityFit, Positivity};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::linalg;
 use crate::observable::exponents;
-
-/// What it took to make D positive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Positivity {
-    /// Fraction of the samples where the unconstrained D was not positive definite.
-    pub violation: f64,
-    /// The same in the tails: at states two and four times as far from the mean, the larger fraction.
-    pub tail_violation: f64,
-    /// Rise of χ² per equation.
-    pub cost: f64,
-}
 
 /// The smallest D that is allowed, relative to the mean of D.
 const FLOOR: f64 = 1e-3;

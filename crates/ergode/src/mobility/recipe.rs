@@ -7,11 +7,12 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
+use super::block_noise::BlockNoise;
 use super::equations::Equations;
 use super::fit::{fit_mobility, fit_mobility_from};
 use super::ladder::{LadderConfig, fit_mobility_ladder};
 use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
-use super::noise::{self, BlockNoise, MeasurementNoise, NoiseEstimate};
+use super::noise::{self, MeasurementNoise, NoiseEstimate};
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Ends, Semigroup, SemigroupConfig};

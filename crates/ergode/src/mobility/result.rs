@@ -4,9 +4,7 @@ use ndarray::{Array1, Array2};
 use serde::Serialize;
 
 use super::identifiability::Identifiability;
-use super::ladder::Rung;
 use super::linear::LinearMobility;
-use super::positive::Positivity;
 use crate::lagged::Jackknife;
 
 /// The held-out χ² of one ridge.
@@ -18,6 +16,34 @@ pub struct RidgeTrial {
     pub loss: f64,
     /// That of every fold.
     pub folds: Vec<f64>,
+}
+
+/// One pair of degrees that was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Rung {
+    /// Degree of D.
+    pub diffusion_degree: usize,
+    /// Degree of R.
+    pub current_degree: usize,
+    /// Held-out χ² per equation, in units of the errors at the rung below.
+    pub loss: f64,
+    /// By how much that is below the rung it was compared with.
+    pub improvement: f64,
+    /// Standard error of the improvement over the folds.
+    pub improvement_error: f64,
+    /// True where the fit went on from here.
+    pub taken: bool,
+}
+
+/// What it took to make D positive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Positivity {
+    /// Fraction of the samples where the unconstrained D was not positive definite.
+    pub violation: f64,
+    /// The same in the tails: at states two and four times as far from the mean, the larger fraction.
+    pub tail_violation: f64,
+    /// Rise of χ² per equation.
+    pub cost: f64,
 }
 
 /// M(x) = Σ_k c_k T_k(x) with errors and what there is to know about the fit.

@@ -1,16 +1,18 @@
 //! The paper's recipe as one call: scores by denoising, conditional operator, neural mobility.
 
+mod result;
 mod ring;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub use result::PaperFit;
 pub use ring::{PaperRingConfig, PaperSpinFit, fit_paper_ring, fit_paper_spin};
 
 use super::conditional::ConditionalOperator;
-use super::constant::{ConstantMobility, PhiMethod, SymmetryClass, estimate_constant_mobility};
-use super::neural::{NeuralMobilityConfig, NeuralMobilityFit, fit_neural_mobility};
+use super::constant::{PhiMethod, SymmetryClass, estimate_constant_mobility};
+use super::neural::{NeuralMobilityConfig, fit_neural_mobility};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -18,8 +20,7 @@ use crate::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
 use crate::nn::Decay;
 use crate::observable::Monomials;
 use crate::score::{
-    ConditionalConfig, DenoisingConfig, NeuralConditionalScore, NeuralScore, fit_conditional_score,
-    fit_denoising_score,
+    ConditionalConfig, DenoisingConfig, fit_conditional_score, fit_denoising_score,
 };
 
 /// The parts of the paper's recipe, with its settings for the two-dimensional benchmark.
@@ -78,19 +79,6 @@ impl Default for PaperConfig {
             ring: PaperRingConfig::default(),
         }
     }
-}
-
-/// What the paper's recipe gives.
-#[derive(Debug)]
-pub struct PaperFit {
-    /// The stationary score.
-    pub stationary: NeuralScore,
-    /// The conditional score.
-    pub conditional: NeuralConditionalScore,
-    /// Φ.
-    pub constant: ConstantMobility,
-    /// The mobility, with the residual-operator curves.
-    pub fit: NeuralMobilityFit,
 }
 
 /// Fit a mobility as the paper does: scores by denoising, Φ from the one-sided derivative at lag zero,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ndarray::{Array2, s};
 use serde::{Deserialize, Serialize};
 
-use super::PaperFit;
+use super::result::PaperFit;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
