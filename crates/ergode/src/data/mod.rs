@@ -8,6 +8,7 @@ mod dtype;
 mod ensemble;
 mod facts;
 mod fingerprint;
+mod sample;
 mod scan;
 mod shared;
 mod split;

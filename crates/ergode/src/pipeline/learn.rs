@@ -14,7 +14,7 @@ use super::page::model_sections;
 use super::results::{Measured, MobilityResults, Results, ScoreResults, Truth, ValidationResults};
 use super::rollout::told;
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
-use super::truth::{COMPARED, tile};
+use super::truth::COMPARED;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
@@ -272,7 +272,7 @@ impl Task<'_> {
 
     /// Φ = ⟨M⟩ over the samples.
     fn mean(&self, mobility: &dyn Mobility) -> Array2<f64> {
-        let states = tile(self.training, COMPARED);
+        let states = self.training.sample_tile(COMPARED);
         let dim = mobility.dim();
         let n = states.len() / dim;
         let mut tensors = vec![0.0; dim * dim * n];
@@ -286,7 +286,7 @@ impl Task<'_> {
     /// Evenly chosen samples, (state, coordinate).
     fn starts(&self) -> Array2<f64> {
         let dim = self.training.dim();
-        let states = tile(self.training, STARTS);
+        let states = self.training.sample_tile(STARTS);
         let n = states.len() / dim;
         Array2::from_shape_fn((n, dim), |(s, i)| states[i * n + s])
     }

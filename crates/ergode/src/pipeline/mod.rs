@@ -40,7 +40,7 @@ use crate::systems::ExactFields;
 use crate::validate::Validation;
 use folder::{kept, read_json, write_json};
 use learn::{ModelStage, Task};
-pub(crate) use truth::{COMPARED, ExactMobility, compare, tile};
+pub(crate) use truth::{COMPARED, ExactMobility, compare};
 
 /// What a fit gives; all of it is in the folder of the run too.
 #[derive(Debug)]
@@ -178,7 +178,7 @@ pub fn fit_langevin(
     seconds.insert("validate".to_owned(), spent - runs.seconds);
     let validation = concluded(validation, &check, &stage, &runs);
     tell("writing the report");
-    let states = tile(&held_states, COMPARED);
+    let states = held_states.sample_tile(COMPARED);
     let (score, mobility, phi) = (model.score(), model.mobility(), constant.mobility());
     let truth = exact.map(|exact| compare(score, mobility, phi, exact, &states));
     let provenance = model.provenance();

@@ -6,7 +6,7 @@ use ndarray::ArrayView2;
 
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
-use super::truth::{COMPARED, tile};
+use super::truth::COMPARED;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -126,7 +126,7 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
     /// Closer than this fraction of the standard deviation, at this fraction of the samples.
     const CLOSE: f64 = 0.25;
     const OFTEN: f64 = 1e-3;
-    let states = tile(ensemble, COMPARED);
+    let states = ensemble.sample_tile(COMPARED);
     let n = states.len() / ensemble.dim();
     states
         .chunks_exact(n)

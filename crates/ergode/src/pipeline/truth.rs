@@ -1,7 +1,6 @@
 //! Learned fields beside exact ones.
 
 use super::results::Truth;
-use crate::data::Ensemble;
 use crate::mobility::Mobility;
 use crate::model::LangevinModel;
 use crate::observable::state_by_state;
@@ -10,29 +9,6 @@ use crate::systems::ExactFields;
 
 /// States at which fields are compared, at most.
 pub(crate) const COMPARED: usize = 20_000;
-
-/// Most numbers in a tile of tensors.
-const MOST_NUMBERS: usize = 4_000_000;
-
-/// About `count` samples at even distances, as a tile (D, n); fewer where tensors would be large.
-pub(crate) fn tile(ensemble: &Ensemble, count: usize) -> Vec<f64> {
-    let dim = ensemble.dim();
-    let count = count.min(MOST_NUMBERS / (dim * dim)).max(1);
-    let every = ensemble.samples().div_ceil(count);
-    let mut rows = Vec::new();
-    let (mut seen, mut row) = (0usize, vec![0.0; dim]);
-    for segment in ensemble.segments() {
-        let trajectory = &ensemble.trajectories()[segment.trajectory];
-        let first = segment.rows.start + seen.next_multiple_of(every) - seen;
-        for i in (first..segment.rows.end).step_by(every) {
-            trajectory.row(i, &mut row);
-            rows.extend_from_slice(&row);
-        }
-        seen += segment.rows.len();
-    }
-    let n = rows.len() / dim;
-    (0..dim * n).map(|at| rows[at % n * dim + at / n]).collect()
-}
 
 /// The errors of a score and a mobility, whose constant closure is Φ, at the states of a tile.
 pub(crate) fn compare(

@@ -10,7 +10,7 @@ use super::{Bench, Findings};
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{ChannelScale, PaperConfig, fit_paper_mobility};
-use crate::pipeline::{COMPARED, Reproduced, Truth, compare, tile};
+use crate::pipeline::{COMPARED, Reproduced, Truth, compare};
 use crate::report::{Section, Table};
 use crate::systems::Affine2dReference;
 
@@ -107,7 +107,7 @@ impl Bench<'_> {
         if self.control.stopped() {
             return Err(Error::interrupted());
         }
-        let states = tile(training, COMPARED);
+        let states = training.sample_tile(COMPARED);
         let (score, mobility) = (&found.stationary, &found.fit.mobility);
         let curves = &found.fit.curves;
         Ok(Variant {
