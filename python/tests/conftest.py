@@ -1,12 +1,12 @@
 """Data and fits that several tests share."""
 
-import os
 import subprocess
 
 import matplotlib
 import pytest
 
 import ergode as eg
+from harness import command_line
 
 matplotlib.use("Agg")
 
@@ -28,10 +28,8 @@ def model(data):
 
 @pytest.fixture(scope="session")
 def cli():
-    """Runs the command line, whose path is in the environment."""
-    program = os.environ.get("ERGODE_CLI")
-    if program is None:
-        pytest.skip("ERGODE_CLI, the path of the command line, is not set")
+    """Runs the command line."""
+    program = command_line()
 
     def run(*arguments):
         done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
@@ -39,3 +37,9 @@ def cli():
         return done.stdout
 
     return run
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder for the files of one test."""
+    return tmp_path

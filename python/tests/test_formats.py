@@ -1,10 +1,7 @@
-"""Checks files against the Python library of each format: `python test_formats.py PATH_OF_ERGODE`.
+"""Files against the Python library of each format.
 
 h5py, netCDF4, xarray, zarr and pyarrow write what `ergode convert` reads, and read what it writes.
 """
-
-import sys
-import warnings
 
 import h5py
 import netCDF4
@@ -12,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 import xarray as xr
 import zarr
 
-from harness import check, convert, data, main, run, same
+from harness import convert, data, run, same
+
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 X, T = data(), np.arange(50) * 0.1
 NAMES = ["u", "größe"]
@@ -45,8 +45,7 @@ def uneven():
     return np.cumsum(np.random.default_rng(2).uniform(0.1, 1, size=(3, 50)), axis=1)
 
 
-@check
-def hdf5_of_every_layout_is_read(folder):
+def test_hdf5_of_every_layout_is_read(folder):
     for libver in ("earliest", "v108", "latest"):
         for k, options in enumerate(
             (
@@ -65,8 +64,7 @@ def hdf5_of_every_layout_is_read(folder):
             expect(back(folder, name), names=NAMES)
 
 
-@check
-def hdf5_types_groups_and_notes(folder):
+def test_hdf5_types_groups_and_notes(folder):
     with h5py.File(folder / "a.h5", "w") as file:
         file["run/position"] = X.astype(">f4")
         file["run/position"].attrs["names"] = NAMES
@@ -79,8 +77,7 @@ def hdf5_types_groups_and_notes(folder):
     assert result.returncode == 2 and "'run/position' of shape (3, 50, 2)" in result.stderr
 
 
-@check
-def hdf5_is_written(folder):
+def test_hdf5_is_written(folder):
     with h5py.File(ours(folder, "a.h5")) as file:
         same(file["x"][:], X)
         assert np.allclose(file["t"][:], T, rtol=1e-14)
@@ -96,8 +93,7 @@ def dataset(**variables):
     return xr.Dataset(variables, coords=coordinates)
 
 
-@check
-def netcdf_of_every_kind_is_read(folder):
+def test_netcdf_of_every_kind_is_read(folder):
     whole = dataset(x=(("trajectory", "time", "dim"), X, {"units": "m"}))
     for kind in ("NETCDF3_CLASSIC", "NETCDF3_64BIT", "NETCDF4", "NETCDF4_CLASSIC"):
         whole.to_netcdf(folder / "a.nc", format=kind, engine="netcdf4")
@@ -119,8 +115,7 @@ def netcdf_of_every_kind_is_read(folder):
         assert list(arrays["names"]) == ["u", "v"]
 
 
-@check
-def netcdf_of_packed_numbers_is_read(folder):
+def test_netcdf_of_packed_numbers_is_read(folder):
     x = np.round(X[0], 2)
     x[7] = np.nan
     file = xr.Dataset({"u": ("time", x[:, 0]), "v": ("time", x[:, 1])}, coords={"time": T})
@@ -132,8 +127,7 @@ def netcdf_of_packed_numbers_is_read(folder):
         assert list(arrays["names"]) == ["u", "v"]
 
 
-@check
-def netcdf_is_written(folder):
+def test_netcdf_is_written(folder):
     path = ours(folder, "a.nc")
     for engine in ("netcdf4", "scipy"):
         if engine == "scipy":
@@ -151,8 +145,7 @@ def netcdf_is_written(folder):
         same(file.t.values, uneven())
 
 
-@check
-def units_go_from_file_to_file(folder):
+def test_units_go_from_file_to_file(folder):
     whole = dataset(x=(("trajectory", "time", "dim"), X, {"units": "m"}))
     whole.to_netcdf(folder / "a.nc")
     for name in ("b.h5", "b.zarr", "b.parquet", "b.nc"):
@@ -163,8 +156,7 @@ def units_go_from_file_to_file(folder):
             assert file.time.attrs["units"] == "s", name
 
 
-@check
-def zarr_of_every_kind_is_read(folder):
+def test_zarr_of_every_kind_is_read(folder):
     codecs = zarr.codecs
     kinds = [
         (2, {"compressors": None}),
@@ -194,8 +186,7 @@ def numcodecs(name, **options):
     return getattr(library, name)(**options)
 
 
-@check
-def zarr_of_xarray_and_single_arrays_are_read(folder):
+def test_zarr_of_xarray_and_single_arrays_are_read(folder):
     for version in (2, 3):
         whole = xr.Dataset(
             {"u": (("time", "run"), X[:, :, 0].T), "v": (("time", "run"), X[:, :, 1].T)},
@@ -209,8 +200,7 @@ def zarr_of_xarray_and_single_arrays_are_read(folder):
         expect(back(folder, f"b{version}.zarr", "--dt", "0.1"), X.astype("f4"))
 
 
-@check
-def zarr_is_written(folder):
+def test_zarr_is_written(folder):
     group = zarr.open_group(ours(folder, "a.zarr"), mode="r")
     same(group["x"][:], X)
     assert group["x"].attrs["names"] == NAMES
@@ -228,8 +218,7 @@ def frame():
     return pd.concat(rows)
 
 
-@check
-def parquet_of_every_kind_is_read(folder):
+def test_parquet_of_every_kind_is_read(folder):
     table = pa.Table.from_pandas(frame(), preserve_index=False)
     for codec in ("none", "snappy", "gzip", "zstd", "lz4"):
         for version in ("1.0", "2.0"):
@@ -246,8 +235,7 @@ def parquet_of_every_kind_is_read(folder):
                 expect(back(folder, "a.parquet"), names=["u", "v"])
 
 
-@check
-def parquet_gaps_types_and_pandas(folder):
+def test_parquet_gaps_types_and_pandas(folder):
     table = frame()
     table["u"] = table["u"].astype("f4")
     table["v"] = (table["v"] * 100).astype("i4")
@@ -267,8 +255,7 @@ def parquet_gaps_types_and_pandas(folder):
     assert result.returncode == 2 and "column 'note' holds text" in result.stderr, result.stderr
 
 
-@check
-def parquet_is_written(folder):
+def test_parquet_is_written(folder):
     table = pd.read_parquet(ours(folder, "a.parquet"))
     assert list(table.columns) == ["trajectory", "t", *NAMES]
     same(table[NAMES].to_numpy().reshape(X.shape), X)
@@ -278,8 +265,7 @@ def parquet_is_written(folder):
     same(single["t"].to_numpy().reshape(3, 50), uneven())
 
 
-@check
-def files_of_several_blocks(folder):
+def test_files_of_several_blocks(folder):
     rng = np.random.default_rng(3)
     x, t = rng.normal(size=(2, 100_000, 3)), np.arange(100_000) * 0.01
     names = ["a", "b", "c"]
@@ -298,8 +284,3 @@ def files_of_several_blocks(folder):
     assert table.num_rows == 200_000
     pq.write_table(table, folder / "b.parquet", row_group_size=70_000, compression="zstd")
     expect(back(folder, "b.parquet"), x, t, names)
-
-
-if __name__ == "__main__":
-    warnings.simplefilter("ignore")
-    sys.exit(main())

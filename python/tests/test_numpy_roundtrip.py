@@ -1,17 +1,11 @@
-"""Checks files against NumPy: `python test_numpy_roundtrip.py PATH_OF_ERGODE`.
-
-Uses `ergode convert IN OUT [--dt DT]`; prints "N passed, 0 failed" when all is well.
-"""
-
-import sys
+"""Files against NumPy: what it writes is read, and what is written it reads."""
 
 import numpy as np
 
-from harness import check, convert, data, main, run, same
+from harness import convert, data, run, same
 
 
-@check
-def npz_to_npy_and_back(folder):
+def test_npz_to_npy_and_back(folder):
     x, t = data(), np.arange(50) * 0.1
     for save in (np.savez, np.savez_compressed):
         save(folder / "in.npz", x=x, t=t, names=np.array(["u", "größe"]))
@@ -24,8 +18,7 @@ def npz_to_npy_and_back(folder):
             assert np.allclose(back["t"], t, rtol=1e-14, atol=1e-14)
 
 
-@check
-def npz_keeps_names_times_and_precision(folder):
+def test_npz_keeps_names_times_and_precision(folder):
     x = data().astype(np.float32)
     t = np.cumsum(np.random.default_rng(2).uniform(0.1, 1, size=(3, 50)), axis=1)
     np.savez(folder / "in.npz", x=x, t=t, names=np.array(["u", "größe"]))
@@ -36,8 +29,7 @@ def npz_keeps_names_times_and_precision(folder):
         assert list(out["names"]) == ["u", "größe"]
 
 
-@check
-def npz_with_scalar_interval(folder):
+def test_npz_with_scalar_interval(folder):
     x = data(1)[0]
     np.savez(folder / "in.npz", x=x, dt=0.25)
     convert(folder / "in.npz", folder / "out.npz")
@@ -46,16 +38,14 @@ def npz_with_scalar_interval(folder):
         same(out["t"], np.arange(50) * 0.25)
 
 
-@check
-def npz_with_one_array_of_another_name(folder):
+def test_npz_with_one_array_of_another_name(folder):
     x = data()
     np.savez(folder / "in.npz", x)
     convert(folder / "in.npz", folder / "out.npy", "--dt", "1")
     same(np.load(folder / "out.npy"), x)
 
 
-@check
-def npy_in_every_layout_and_type(folder):
+def test_npy_in_every_layout_and_type(folder):
     for x in (data(), data(1)[0], data(1)[0][:, 0]):
         expected = x[:, None] if x.ndim == 1 else x
         for dtype in ("<f8", ">f8", "<f4", ">f4"):
@@ -65,8 +55,7 @@ def npy_in_every_layout_and_type(folder):
                 same(np.load(folder / "out.npy"), expected.astype("<" + dtype[1:]))
 
 
-@check
-def npy_of_integers(folder):
+def test_npy_of_integers(folder):
     for dtype in ("i1", "u1", "<i2", ">i2", "<u2", "<i4", ">u4", "<i8", ">i8", "<u8"):
         x = np.arange(60).reshape(30, 2).astype(dtype)
         np.save(folder / "in.npy", x)
@@ -74,8 +63,7 @@ def npy_of_integers(folder):
         same(np.load(folder / "out.npy"), x.astype(float))
 
 
-@check
-def gaps_and_unequal_lengths(folder):
+def test_gaps_and_unequal_lengths(folder):
     x, t = data(), np.tile(np.arange(50.0), (3, 1))
     x[0, 10] = np.nan
     x[1, 5, 0] = np.nan
@@ -94,8 +82,7 @@ def gaps_and_unequal_lengths(folder):
     assert np.array_equal(table["x"][:50], x[0, :, 0], equal_nan=True)
 
 
-@check
-def csv_values_are_exact(folder):
+def test_csv_values_are_exact(folder):
     x = data(1)[0] * 10.0 ** np.arange(-25, 25)[:, None]
     np.savez(folder / "in.npz", x=x, t=np.arange(50) * 0.5)
     convert(folder / "in.npz", folder / "out.csv")
@@ -108,8 +95,7 @@ def csv_values_are_exact(folder):
         assert list(out["names"]) == ["u", "v"]
 
 
-@check
-def damaged_and_unsuitable_files_are_refused(folder):
+def test_damaged_and_unsuitable_files_are_refused(folder):
     np.save(folder / "complex.npy", data(1)[0] * 1j)
     np.save(folder / "rank4.npy", data()[None])
     np.save(folder / "short.npy", data())
@@ -120,7 +106,3 @@ def damaged_and_unsuitable_files_are_refused(folder):
         assert result.returncode == 2, (name, result.returncode)
         assert word in result.stderr, result.stderr
         assert not (folder / "out.npz").exists()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
