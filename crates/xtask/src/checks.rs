@@ -1,7 +1,6 @@
 //! The checks: order of modules, formatting, lints, documentation and tests.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::order;
@@ -49,11 +48,13 @@ const LINT_STEPS: &[Step] = &[
     },
 ];
 
-const TEST_STEPS: &[Step] = &[
-    Step {
-        name: "cargo test",
-        run: test_rust,
-    },
+const RUST_TESTS: &[Step] = &[Step {
+    name: "cargo test",
+    run: test_rust,
+}];
+
+/// The steps that need a Python environment and a browser.
+const OUTER_TESTS: &[Step] = &[
     Step {
         name: "Python tests",
         run: test_python,
@@ -64,24 +65,57 @@ const TEST_STEPS: &[Step] = &[
     },
 ];
 
+/// The beginning of the names of the tests that `test --quick` leaves out.
+const SLOW: &str = "slow_";
+
+/// The times that steps took.
+type Times = Vec<(&'static str, Duration)>;
+
 /// Runs the Rust and the Python tests, and opens pages in a browser.
 pub fn test(workspace: &Workspace) -> Result<(), String> {
-    run_steps(workspace, TEST_STEPS.iter(), &mut Vec::new())
+    run_all(workspace, RUST_TESTS.iter(), &mut Vec::new())
+}
+
+/// Runs the Rust tests that take a second or two at most.
+pub fn test_quickly(workspace: &Workspace) -> Result<(), String> {
+    let mut command = workspace.cargo(&["test", "--workspace", "--tests"]);
+    process::stream(command.args(["--", "--skip", SLOW]))
 }
 
 /// Runs every check, then prints how long each took.
 pub fn ci(workspace: &Workspace) -> Result<(), String> {
     let mut times = Vec::new();
-    let outcome = run_steps(workspace, LINT_STEPS.iter().chain(TEST_STEPS), &mut times);
+    let outcome = run_all(workspace, LINT_STEPS.iter().chain(RUST_TESTS), &mut times);
     print!("\n{}", time_table(&times));
     outcome
+}
+
+/// Runs the first steps while what the outer tests need is installed beside them, since that mostly waits for
+/// the network; then the outer tests.
+fn run_all<'a>(
+    workspace: &Workspace,
+    first: impl Iterator<Item = &'a Step>,
+    times: &mut Times,
+) -> Result<(), String> {
+    thread::scope(|scope| {
+        let installed = scope.spawn(|| {
+            prepare_python(workspace)?;
+            pages::ensure_browser()
+        });
+        run_steps(workspace, first, times)?;
+        let start = Instant::now();
+        let outcome = installed.join();
+        times.push(("wait for installations", start.elapsed()));
+        outcome.map_err(|_| "the installation of the Python packages panicked")??;
+        run_steps(workspace, OUTER_TESTS.iter(), times)
+    })
 }
 
 /// Runs steps up to the first that fails, and records the wall time of each.
 fn run_steps<'a>(
     workspace: &Workspace,
     steps: impl Iterator<Item = &'a Step>,
-    times: &mut Vec<(&'static str, Duration)>,
+    times: &mut Times,
 ) -> Result<(), String> {
     for step in steps {
         process::announce(step.name);
@@ -122,20 +156,14 @@ fn test_rust(workspace: &Workspace) -> Result<(), String> {
     process::stream(&mut workspace.cargo(&["test", "--workspace"]))
 }
 
-/// Runs every Python test script on the debug build of the command line, which the Rust tests
-/// have just made, and the tests of the Python package on its wheel.
+fn prepare_python(workspace: &Workspace) -> Result<Environment, String> {
+    Environment::prepare(workspace, "python", TEST_REQUIREMENTS)
+}
+
+/// Runs the Python tests on the wheel of the package and on the debug build of the command line, which the
+/// Rust tests have just made.
 fn test_python(workspace: &Workspace) -> Result<(), String> {
-    let environment = Environment::prepare(workspace, "python", TEST_REQUIREMENTS)?;
-    let mut failures = Vec::new();
-    for script in &python_scripts(workspace.root())? {
-        let shown = script.strip_prefix(workspace.root()).unwrap_or(script);
-        process::announce(&shown.display().to_string());
-        let mut command = environment.script(script);
-        command
-            .arg(workspace.debug_cli())
-            .current_dir(workspace.root());
-        failures.extend(process::stream(&mut command).err());
-    }
+    let environment = prepare_python(workspace)?;
     environment.install_package(workspace)?;
     process::announce("pytest python/tests");
     let mut command = environment.module("pytest");
@@ -143,51 +171,12 @@ fn test_python(workspace: &Workspace) -> Result<(), String> {
         .args(["--quiet", "--durations=5"])
         .current_dir(workspace.root().join("python"))
         .env("ERGODE_CLI", workspace.debug_cli());
-    failures.extend(process::stream(&mut command).err());
-    if failures.is_empty() {
-        Ok(())
-    } else {
-        Err(failures.join("\n"))
-    }
-}
-
-/// The scripts `crates/*/tests/python/test_*.py`, in order of their paths.
-fn python_scripts(root: &Path) -> Result<Vec<PathBuf>, String> {
-    let mut scripts = Vec::new();
-    for package in entries(&root.join("crates"))? {
-        let directory = package.join("tests").join("python");
-        if directory.is_dir() {
-            scripts.extend(entries(&directory)?.into_iter().filter(|p| is_test(p)));
-        }
-    }
-    scripts.sort();
-    Ok(scripts)
-}
-
-/// Whether a file is named like a Python test.
-fn is_test(path: &Path) -> bool {
-    path.file_name()
-        .and_then(|name| name.to_str())
-        .is_some_and(|name| name.starts_with("test_") && name.ends_with(".py"))
-}
-
-/// The paths of the entries of a directory.
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    fs::read_dir(directory)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(|error| format!("cannot list {}: {error}", directory.display()))
+    process::stream(&mut command)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_python_tests_are_collected() {
-        assert!(is_test(Path::new("a/tests/python/test_export.py")));
-        assert!(!is_test(Path::new("a/tests/python/helpers.py")));
-        assert!(!is_test(Path::new("a/tests/python/test_data.csv")));
-    }
 
     #[test]
     fn the_table_ends_with_the_total() {

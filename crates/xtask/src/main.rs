@@ -33,6 +33,7 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
             Ok(())
         }
         ["test"] => checks::test(&Workspace::locate()?),
+        ["test", "--quick"] => checks::test_quickly(&Workspace::locate()?),
         ["pages"] => pages::test(&Workspace::locate()?),
         ["order"] => order::check(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
@@ -54,6 +55,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   test                 run the Rust tests, the Python tests and the tests of report pages in Chromium
+  test --quick         run the Rust tests except the slow ones
   pages                run only the tests of report pages, on the debug build
   order                check that the library's modules use each other in the order of DESIGN.md
   ci                   check the order of modules, formatting, lints and documentation, then run the tests

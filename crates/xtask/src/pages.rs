@@ -139,7 +139,7 @@ fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Finds the browser, or installs it if permitted.
-fn ensure_browser() -> Result<(), String> {
+pub fn ensure_browser() -> Result<(), String> {
     if find_on_path(BROWSER).is_some() {
         return Ok(());
     }

@@ -100,6 +100,8 @@ impl Environment {
         let mut command = self.module("pip");
         command
             .args(["install", "--quiet", "--disable-pip-version-check"])
+            // Most modules of the packages are never loaded.
+            .arg("--no-compile")
             .args(arguments);
         command
     }
