@@ -331,7 +331,7 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
 
 /// Killed without warning in the middle, and given again: the same result as without.
 #[test]
-fn a_killed_fit_resumes_to_the_same_result() {
+fn slow_a_killed_fit_resumes_to_the_same_result() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let make = ["generate", "affine2d", "-o", "data.npz", "--time", "100"];

@@ -124,7 +124,7 @@ fn stationary_records_pass() {
 }
 
 #[test]
-fn decorrelation_and_integrated_times_are_the_known_ones() {
+fn slow_decorrelation_and_integrated_times_are_the_known_ones() {
     for (interval, rate) in [(0.05, 1.0), (0.01, 0.2), (0.25, 1.0)] {
         let report = check(&sample(
             &ou(vec![vec![rate]]),
@@ -231,7 +231,7 @@ fn one_coordinate_of_a_rotation_is_not_markov_but_both_are() {
 }
 
 #[test]
-fn nonlinear_markov_data_are_not_called_otherwise() {
+fn slow_nonlinear_markov_data_are_not_called_otherwise() {
     let systems: [(&str, &dyn System, f64, f64, usize); 4] = [
         ("affine2d", &Affine2d::default(), 300.0, 0.05, 20),
         ("double-well", &DoubleWell::default(), 2000.0, 0.05, 20),
@@ -316,7 +316,7 @@ fn duplicates_and_constants_are_named() {
 }
 
 #[test]
-fn gaps_do_not_disturb() {
+fn slow_gaps_do_not_disturb() {
     let mut stream = Stream::new(12, Purpose::Analysis, 0);
     let holed = |data: &Ensemble, probability: f64, stream: &mut Stream| {
         changed(data, |_, x| {

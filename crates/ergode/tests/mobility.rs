@@ -168,7 +168,7 @@ fn phi_of_cir_is_theta_gamma() {
 
 /// The affine system kept at random times of a fine grid gives the same Φ as even sampling.
 #[test]
-fn phi_of_the_affine_system_from_even_and_uneven_samples() {
+fn slow_phi_of_the_affine_system_from_even_and_uneven_samples() {
     let system = Affine2d::default();
     let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 8).unwrap();

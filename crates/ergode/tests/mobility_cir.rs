@@ -138,7 +138,7 @@ fn the_weak_form_with_an_estimated_score_finds_the_noise_strength() {
 /// quadratic. With a smaller one M is wrong; near zero the values of the score are wrong at any degree,
 /// and where they matter a score with 1/x is to be given to `Weak::with_score`.
 #[test]
-fn a_polynomial_potential_serves_once_it_holds_the_products_of_the_equations() {
+fn slow_a_polynomial_potential_serves_once_it_holds_the_products_of_the_equations() {
     let fit = |potential_degree: usize, degree: usize| {
         let config = WeakConfig {
             test_degree: 2,

@@ -228,7 +228,7 @@ fn correlations_are_translation_averages() {
 
 /// At lag zero ⟨φ_m B_n⟩ = −⟨∇φ_m·M∇φ_n⟩ by parts, for any block M where the score is right.
 #[test]
-fn the_operator_is_the_dirichlet_form_at_lag_zero() {
+fn slow_the_operator_is_the_dirichlet_form_at_lag_zero() {
     const DRAWS: u64 = 10;
     let system = SoftSpin {
         sites: 6,
@@ -425,7 +425,7 @@ fn changed(data: &Ensemble, change: impl Fn(Array2<f64>) -> Array2<f64>) -> Vec<
 }
 
 #[test]
-fn the_spin_span_is_recovered_and_defects_are_seen() {
+fn slow_the_spin_span_is_recovered_and_defects_are_seen() {
     let system = SoftSpin::default();
     let data = sample(&system, 80.0, INTERVAL, 36, 7);
     let z = |fit: &MobilityFit| -> Vec<f64> {

@@ -39,7 +39,7 @@ fn exact_slopes(ou: &OrnsteinUhlenbeck, interval: f64) -> Array1<f64> {
 }
 
 #[test]
-fn the_conditional_operator_gives_the_derivative_of_correlations() {
+fn slow_the_conditional_operator_gives_the_derivative_of_correlations() {
     let ou = rotating(2);
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
     let data = sample(&ou, 100.0, 0.05, 32, 3);
@@ -458,7 +458,7 @@ fn divergences_are_exact_inside_and_outside_the_samples() {
 }
 
 #[test]
-fn sites_of_a_lattice_share_one_network() {
+fn slow_sites_of_a_lattice_share_one_network() {
     let chain = SoftSpin {
         sites: 4,
         ..SoftSpin::default()

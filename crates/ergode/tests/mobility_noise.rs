@@ -66,7 +66,7 @@ fn the_covariance_of_noise_is_found_with_its_error() {
 /// A fifth of the standard deviation is noise of unknown size: variance within a tenth, D within three
 /// percent, by both recipes; without the correction D is off by more.
 #[test]
-fn the_affine_mobility_is_found_through_noise() {
+fn slow_the_affine_mobility_is_found_through_noise() {
     let system = Affine2d::default();
     let clean = sample(&system, 3000.0, 0.1, 36, 5)
         .burn_in(BurnIn::Time(10.0))
@@ -161,7 +161,7 @@ fn the_score_is_found_through_noise() {
 /// One call: noise is found by the check, taken out, and added again to what is compared with held-out
 /// data; told that there is none, the fit does not pass.
 #[test]
-fn a_noisy_record_passes_once_its_noise_is_known() {
+fn slow_a_noisy_record_passes_once_its_noise_is_known() {
     let data = sample(&rotating(2), 400.0, 0.1, 36, 11);
     let noisy = with_noise(&data, &array![[0.3, 0.0], [0.0, 0.2]], 3);
     let fit = |noise: MeasurementNoise| {
@@ -228,7 +228,7 @@ fn noise_that_cannot_be_taken_out_is_refused() {
 /// Records too short for moments of high degree without noise are fitted in a smaller space. There S comes
 /// out low by about a standard error, so that only its size is asked for.
 #[test]
-fn short_noisy_records_are_fitted_in_a_smaller_space() {
+fn slow_short_noisy_records_are_fitted_in_a_smaller_space() {
     const RECORDS: u64 = 8;
     let factor = array![[0.3, 0.0], [0.1, 0.2]];
     let truth = factor.dot(&factor.t());

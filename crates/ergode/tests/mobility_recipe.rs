@@ -15,7 +15,7 @@ use crate::support::{Z_BOUND, affine_reference, mobility_errors, sample};
 
 /// Interval 0.1, degrees by held-out blocks: D to a percent, R better than a quadratic can be.
 #[test]
-fn the_affine_mobility_is_found_without_being_told_anything() {
+fn slow_the_affine_mobility_is_found_without_being_told_anything() {
     let system = Affine2d::default();
     let data = sample(&system, 3000.0, 0.1, 36, 5)
         .burn_in(BurnIn::Time(10.0))
@@ -55,7 +55,7 @@ fn the_affine_mobility_is_found_without_being_told_anything() {
 /// A slow process beside fast ones: hops over a barrier take many times as long as the motion in a well,
 /// and lags are as long as the hops. D is not a polynomial, and is found to a few percent.
 #[test]
-fn a_double_well_is_not_taken_for_a_slow_process() {
+fn a_double_well_is_taken_for_what_it_is() {
     let system = DoubleWell::default();
     let data = sample(&system, 1000.0, 0.01, 64, 5);
     let found = fit_mobility_recipe(&data, &RecipeConfig::default(), &Control::new()).unwrap();
@@ -70,7 +70,7 @@ fn a_double_well_is_not_taken_for_a_slow_process() {
 /// A short record and a D of degree 4: the free fit is indefinite somewhere, the refined one nowhere,
 /// at little cost.
 #[test]
-fn an_indefinite_diffusion_is_made_positive_everywhere() {
+fn slow_an_indefinite_diffusion_is_made_positive_everywhere() {
     let system = Affine2d::default();
     let reference = affine_reference();
     let data = sample(&system, 250.0, 0.2, 20, 3);
@@ -162,7 +162,7 @@ fn what_a_recipe_cannot_do_is_said() {
 /// The paper's recipe end to end, small: on a process with a constant mobility the network stays near
 /// it, and a second call takes the trained networks from the folder.
 #[test]
-fn the_papers_recipe_runs_and_resumes() {
+fn slow_the_papers_recipe_runs_and_resumes() {
     let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let data = sample(&system, 400.0, 0.05, 32, 3);
     let mut config = PaperConfig {

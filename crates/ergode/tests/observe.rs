@@ -49,7 +49,7 @@ fn partial(time: f64, trajectories: usize, seed: u64) -> Ensemble {
 /// The correlation of a coordinate that is not Markov by itself is met to its noise floor with delays that
 /// are chosen from the data; the plain model is told to be wrong, and is.
 #[test]
-fn one_coordinate_of_two_is_learned_with_delays() {
+fn slow_one_coordinate_of_two_is_learned_with_delays() {
     let data = partial(500.0, 8, 3);
     let mut config = FitConfig::default();
     config.delays.count = Choice::Auto(AUTO);
@@ -165,7 +165,7 @@ fn by_phase(model: &LangevinModel, data: &Ensemble) -> Climatology {
 /// Mean and variance by phase of the model agree with those of the data and with the exact ones; those of a
 /// model without the cycle do not.
 #[test]
-fn a_seasonal_process_has_its_variance_at_every_phase() {
+fn slow_a_seasonal_process_has_its_variance_at_every_phase() {
     let data = Seasonal::sample(16, 30, 5);
     let exact = Seasonal::exact();
     let against_exact = |climatology: &Climatology| {
@@ -223,7 +223,7 @@ fn a_seasonal_process_has_its_variance_at_every_phase() {
 /// A record with a trend, fitted with the option, gives what the record without it gives, within errors;
 /// without the option it does not.
 #[test]
-fn a_trend_is_taken_out_and_put_back() {
+fn slow_a_trend_is_taken_out_and_put_back() {
     let system = OrnsteinUhlenbeck::new(Default::default()).unwrap();
     let plain = sample(&system, 400.0, 0.05, 8, 21);
     let sloped = (0..plain.len()).map(|k| {

@@ -36,7 +36,7 @@ fn rotating() -> OrnsteinUhlenbeck {
 /// Stopped when it begins to simulate, and again while it writes: the third call gives what one call
 /// without interruption gives, bit for bit, and does not learn anew.
 #[test]
-fn a_stopped_fit_goes_on_to_the_same_result() {
+fn slow_a_stopped_fit_goes_on_to_the_same_result() {
     let data = sample(&rotating(), 100.0, 0.1, 16, 3);
     let mut config = FitConfig::default();
     config.simulate.dt = Some(0.02);
@@ -119,7 +119,7 @@ fn a_run_is_a_folder() {
 /// One coordinate of a rotating pair is not Markov, and forty decorrelation times are too few: the
 /// verdict says so, whatever the model reproduces.
 #[test]
-fn data_that_no_model_can_be_trusted_on_do_not_pass() {
+fn slow_data_that_no_model_can_be_trusted_on_do_not_pass() {
     let folder = tempfile::tempdir().unwrap();
     let slow = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
         drift: vec![vec![0.0, -1.0], vec![1.0, 0.6]],
@@ -156,7 +156,7 @@ fn data_that_no_model_can_be_trusted_on_do_not_pass() {
 /// The weak recipe on a tenth of the paper's data: correlations inside and outside the fit and densities
 /// at the noise floor, the constant closure far from it; the truth is measured where it is known.
 #[test]
-fn affine_data_are_learned_to_their_noise_floor() {
+fn slow_affine_data_are_learned_to_their_noise_floor() {
     let data = sample(&Affine2d::default(), 600.0, 0.05, 36, 7);
     let reference = affine_reference();
     let mut config = FitConfig::default();
@@ -178,7 +178,7 @@ fn affine_data_are_learned_to_their_noise_floor() {
 
 /// A ring of spins is learned with one onsite block in the span of a spin.
 #[test]
-fn a_ring_of_spins_has_one_onsite_block() {
+fn slow_a_ring_of_spins_has_one_onsite_block() {
     let system = SoftSpin {
         sites: 6,
         ..SoftSpin::default()
@@ -251,7 +251,7 @@ fn a_configuration_is_changed_by_dotted_keys() {
 /// Four hundred records of 21 samples, shorter than two decorrelation times: D and R within their errors;
 /// joined into one, with pairs across the joins, they are not.
 #[test]
-fn many_short_records_are_learned() {
+fn slow_many_short_records_are_learned() {
     let data = sample(&rotating(), 2.0, 0.1, 400, 5);
     let mut joined = ndarray::Array2::zeros((0, 2));
     for k in 0..data.len() {

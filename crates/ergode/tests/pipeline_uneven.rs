@@ -35,7 +35,7 @@ fn good(fitted: &Fitted, bound: f64) -> bool {
 /// Samples at Poisson times with a fifth of them missing are learned as even ones are, by both recipes; the
 /// same samples taken to be evenly spaced, the missing ones forgotten, are not.
 #[test]
-fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
+fn slow_affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
     let system = Affine2d::default();
     let data = poisson(&system, 300.0, 0.01, 0.2, 7);
     let reference = affine_reference();
@@ -69,7 +69,7 @@ fn affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
 /// The check of uneven and gappy data tells how they are sampled and raises no alarm; with pairs cut at
 /// missing samples or bridging them the diffusion is right, with bridges more precisely.
 #[test]
-fn gaps_are_counted_and_bridged() {
+fn slow_gaps_are_counted_and_bridged() {
     let system = rotating(2);
     let whole = poisson(&system, 160.0, 0.05, 0.0, 9);
     let mut stream = Stream::new(10, Purpose::Analysis, 0);

@@ -34,7 +34,7 @@ fn z(number: &Reproduced) -> f64 {
 }
 
 #[test]
-fn cox_ingersoll_ross_is_recovered_analytically_and_from_data() {
+fn slow_cox_ingersoll_ross_is_recovered_analytically_and_from_data() {
     let results = run(Benchmark::Cir, Recipe::Semigroup, 600.0, &[]);
     for m in 2..=4 {
         let analytic = number(&results, &format!("analytic_a_{m}"));
@@ -51,7 +51,7 @@ fn cox_ingersoll_ross_is_recovered_analytically_and_from_data() {
 }
 
 #[test]
-fn the_affine_benchmark_meets_its_noise_floor() {
+fn slow_the_affine_benchmark_meets_its_noise_floor() {
     let results = run(
         Benchmark::Affine2d,
         Recipe::Weak,
@@ -75,7 +75,7 @@ fn the_affine_benchmark_meets_its_noise_floor() {
 
 /// Too short for its numbers to mean much; the weak form finds the strongest of them all the same.
 #[test]
-fn the_spin_benchmark_shows_every_closure() {
+fn slow_the_spin_benchmark_shows_every_closure() {
     let quick = ["score.certificate.resample.starts=0"];
     let results = run(Benchmark::Softspin, Recipe::Weak, 8.0, &quick);
     for key in ["c_perp", "c_x"] {

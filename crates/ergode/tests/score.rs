@@ -135,7 +135,7 @@ fn a_positive_coordinate_is_fitted_by_its_logarithm() {
 }
 
 #[test]
-fn coefficient_errors_have_their_coverage() {
+fn slow_coefficient_errors_have_their_coverage() {
     let exact = -0.5 / ou().covariance()[[0, 0]];
     let (mut inside, mut total) = ([0.0; 2], 0.0);
     for seed in 0..150 {

@@ -159,7 +159,7 @@ fn one_wrong_coefficient_is_flagged() {
 
 /// Forty independent data sets: chance must not look like an error more often than it is told to.
 #[test]
-fn false_alarms_are_as_designed() {
+fn slow_false_alarms_are_as_designed() {
     let system = ou();
     let config = CertificateConfig {
         resample: ResampleConfig {

@@ -124,7 +124,7 @@ fn train(data: &Ensemble, stationary: &dyn Score, grid: &LagGrid) -> NeuralCondi
 
 /// Lags from a tenth to one decorrelation time, scores estimated from the same data.
 #[test]
-fn networks_learn_the_transition_scores_of_ou_and_cir() {
+fn slow_networks_learn_the_transition_scores_of_ou_and_cir() {
     let ou = ou();
     let data = sample(&ou, 10_000.0, INTERVAL, 64, 1);
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
@@ -164,7 +164,7 @@ fn networks_learn_the_transition_scores_of_ou_and_cir() {
 }
 
 #[test]
-fn potentials_of_both_states_hold_the_transition_scores() {
+fn slow_potentials_of_both_states_hold_the_transition_scores() {
     let ou = ou();
     let data = sample(&ou, 10_000.0, INTERVAL, 64, 1);
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
@@ -196,7 +196,7 @@ fn potentials_of_both_states_hold_the_transition_scores() {
 /// A chain with coupled neighbours, one network for all sites; the exact score couples all sites,
 /// but hardly beyond the window.
 #[test]
-fn one_network_for_all_sites_learns_the_transitions_of_a_chain() {
+fn slow_one_network_for_all_sites_learns_the_transitions_of_a_chain() {
     let sites = 6;
     let ring = |i: usize, j: usize| match (i + sites - j) % sites {
         0 => 1.0,
@@ -250,7 +250,7 @@ fn one_network_for_all_sites_learns_the_transitions_of_a_chain() {
 
 /// Uneven times: the pairs enter with their own lags.
 #[test]
-fn uneven_pairs_keep_their_own_lag() {
+fn slow_uneven_pairs_keep_their_own_lag() {
     let ou = ou();
     let fine = sample(&ou, 10_000.0, 0.05, 32, 5);
     let mut stream = Stream::new(1, Purpose::Analysis, 0);
@@ -272,7 +272,7 @@ fn uneven_pairs_keep_their_own_lag() {
 }
 
 #[test]
-fn the_certificate_tells_a_wrong_transition_score() {
+fn slow_the_certificate_tells_a_wrong_transition_score() {
     let ou = ou();
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
     let data = sample(&ou, 10_000.0, INTERVAL, 64, 7);

@@ -57,7 +57,7 @@ fn report(name: &str, score: &NeuralScore, error: f64, clock: Instant) {
 }
 
 #[test]
-fn affine2d_is_learned() {
+fn slow_affine2d_is_learned() {
     let system = Affine2d::default();
     let data = sample(&system, 3000.0, 0.05, 36, 1)
         .burn_in(BurnIn::Fraction(0.1))
@@ -76,7 +76,7 @@ fn affine2d_is_learned() {
 }
 
 #[test]
-fn soft_spins_are_learned_by_one_network_for_all_sites() {
+fn slow_soft_spins_are_learned_by_one_network_for_all_sites() {
     let (system, data) = spins();
     let clock = Instant::now();
     let config = DenoisingConfig {
@@ -104,7 +104,7 @@ fn soft_spins_are_learned_by_one_network_for_all_sites() {
 /// The noise of width σ is part of what is learned: for a Gaussian of unit variance the score becomes
 /// −z/(1 + σ²). Extrapolation takes the first order of that away.
 #[test]
-fn extrapolation_removes_the_bias_of_the_noise() {
+fn slow_extrapolation_removes_the_bias_of_the_noise() {
     let system = ou();
     let data = sample(&system, 2000.0, 0.2, 64, 3);
     let config = |extrapolate| DenoisingConfig {
@@ -176,7 +176,7 @@ fn derivatives_match_finite_differences() {
 
 /// Shifting the sites of a state shifts its score.
 #[test]
-fn one_network_for_all_sites_is_translation_invariant() {
+fn slow_one_network_for_all_sites_is_translation_invariant() {
     let (_, data) = spins();
     let score = learn(
         &data,

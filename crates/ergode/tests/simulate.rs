@@ -228,7 +228,7 @@ fn exact_transitions_have_exact_correlations() {
 /// Weak order by step-size refinement, on noise that does not commute, against (K_t φ)(x_0) from
 /// the grid reference.
 #[test]
-fn euler_is_of_weak_order_one_and_platen_of_order_two() {
+fn slow_euler_is_of_weak_order_one_and_platen_of_order_two() {
     let system = Affine2d::default();
     let reference = affine_reference();
     let semigroup = reference.grid().semigroup(&system, 16).unwrap();
@@ -445,7 +445,7 @@ fn impossible_requests_are_refused() {
 
 /// The paper's data set, whole: correlations within sampling error of the grid reference.
 #[test]
-fn affine_at_paper_scale_agrees_with_the_grid_reference() {
+fn slow_affine_at_paper_scale_agrees_with_the_grid_reference() {
     let system = Affine2d::default();
     let run = generate(&system, &system.protocol(), &Control::new()).unwrap();
     assert_eq!(run.ensemble.len(), 36);
@@ -634,7 +634,7 @@ fn soft_spin_moments_and_stein_identity() {
 /// Errors are by jackknife over trajectories; the paper's figure has an error of its own, taken as
 /// ours scaled to the length of its data (72 trajectories of 9125 time units after burn-in).
 #[test]
-fn soft_spin_decorrelation_times() {
+fn slow_soft_spin_decorrelation_times() {
     let fast = fast_soft_spin_data();
     let slow = soft_spin_data(1e-3, 1200.0, 448);
     for (data, time, c, paper, step, lags) in [

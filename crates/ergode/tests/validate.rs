@@ -121,7 +121,7 @@ fn false_alarms(system: &dyn System, time: f64, sets: u64) -> Vec<String> {
 }
 
 #[test]
-fn perfect_models_pass() {
+fn slow_perfect_models_pass() {
     let linear = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let alarms = false_alarms(&linear, 100.0, 40);
     assert!(alarms.len() <= 2, "{alarms:#?}");
@@ -185,7 +185,7 @@ fn a_missing_divergence_is_seen() {
 }
 
 #[test]
-fn the_floor_is_what_independent_records_give() {
+fn slow_the_floor_is_what_independent_records_give() {
     // The mean of the distance between independent pairs against the mean of the estimated floors.
     let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let (mut ratios, mut densities) = (Vec::new(), Vec::new());
