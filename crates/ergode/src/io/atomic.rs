@@ -1,9 +1,10 @@
-//! Files that appear complete or not at all.
+//! Files and folders that appear complete or not at all.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use tempfile::{Builder, NamedTempFile, TempDir};
 
 use crate::error::{Error, Result};
 
@@ -14,8 +15,7 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     target: PathBuf,
-    temporary: PathBuf,
-    file: Option<File>,
+    file: NamedTempFile,
 }
 
 impl AtomicFile {
@@ -28,7 +28,7 @@ impl AtomicFile {
         file.commit()
     }
 
-    /// Creates the temporary file `.NAME.PID.COUNTER.tmp` in the folder of `path`.
+    /// Creates the temporary file in the folder of `path`.
     pub(crate) fn create(path: &Path) -> Result<Self> {
         if path.file_name().is_none() || path.is_dir() {
             return Err(Error::file(
@@ -36,48 +36,22 @@ impl AtomicFile {
                 "is a folder, not a file; give the name of a file inside it",
             ));
         }
-        loop {
-            let temporary = beside(path);
-            match OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create_new(true)
-                .open(&temporary)
-            {
-                Ok(file) => {
-                    return Ok(Self {
-                        target: path.to_owned(),
-                        temporary,
-                        file: Some(file),
-                    });
-                }
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(Error::io(path, error)),
-            }
-        }
+        let file = beside(path, 0o666, |builder, folder| builder.tempfile_in(folder))?;
+        let target = path.to_owned();
+        Ok(Self { target, file })
     }
 
     /// The open temporary file, readable and writable.
     pub(crate) fn file(&mut self) -> &mut File {
-        self.file
-            .as_mut()
-            .expect("the file is open until it is committed")
+        self.file.as_file_mut()
     }
 
     /// Flushes the content to the disk and gives the file its final name.
-    pub(crate) fn commit(mut self) -> Result<()> {
-        let target = self.target.clone();
-        let report = |error| Error::io(&target, error);
-        self.file().sync_all().map_err(report)?;
-        // Windows refuses to rename a file that is still open.
-        drop(self.file.take());
-        match fs::rename(&self.temporary, &target) {
-            Ok(()) => {
-                self.temporary.clear();
-                Ok(())
-            }
-            Err(error) => Err(report(error)),
-        }
+    pub(crate) fn commit(self) -> Result<()> {
+        let report = |error| Error::io(&self.target, error);
+        self.file.as_file().sync_all().map_err(report)?;
+        let renamed = self.file.persist(&self.target);
+        renamed.map(drop).map_err(|failed| report(failed.error))
     }
 }
 
@@ -91,22 +65,12 @@ impl Write for AtomicFile {
     }
 }
 
-impl Drop for AtomicFile {
-    fn drop(&mut self) {
-        drop(self.file.take());
-        if !self.temporary.as_os_str().is_empty() {
-            // Nothing useful can be done about a temporary file that will not go away.
-            let _ = fs::remove_file(&self.temporary);
-        }
-    }
-}
-
 /// A folder written under a temporary name beside its target and renamed by
 /// [`AtomicFolder::commit`].
 #[derive(Debug)]
 pub(crate) struct AtomicFolder {
     target: PathBuf,
-    temporary: PathBuf,
+    folder: TempDir,
 }
 
 impl AtomicFolder {
@@ -118,17 +82,14 @@ impl AtomicFolder {
                 "is a file, but a folder is to be written; remove it or choose another name",
             ));
         }
-        let temporary = beside(path);
-        fs::create_dir(&temporary).map_err(|error| Error::io(path, error))?;
-        Ok(Self {
-            target: path.to_owned(),
-            temporary,
-        })
+        let target = path.to_owned();
+        let folder = folder_beside(path)?;
+        Ok(Self { target, folder })
     }
 
     /// The folder to write into.
     pub(crate) fn path(&self) -> &Path {
-        &self.temporary
+        self.folder.path()
     }
 
     /// The name that the folder will have.
@@ -139,40 +100,49 @@ impl AtomicFolder {
     /// Gives the folder its final name, in place of one that is there.
     pub(crate) fn commit(mut self) -> Result<()> {
         let report = |error| Error::io(&self.target, error);
-        let old = self.target.exists().then(|| beside(&self.target));
+        // A folder that is there moves into a temporary one, which removes it at the end.
+        let old = match self.target.exists() {
+            true => Some(folder_beside(&self.target)?),
+            false => None,
+        };
         if let Some(old) = &old {
-            fs::rename(&self.target, old).map_err(report)?;
+            fs::rename(&self.target, old.path().join("old")).map_err(report)?;
         }
-        if let Err(error) = fs::rename(&self.temporary, &self.target) {
+        if let Err(error) = fs::rename(self.folder.path(), &self.target) {
             if let Some(old) = &old {
-                // The one that was there comes back, as far as that is possible.
-                let _ = fs::rename(old, &self.target);
+                // The folder that was there comes back, as far as that is possible.
+                let _ = fs::rename(old.path().join("old"), &self.target);
             }
             return Err(report(error));
         }
-        self.temporary.clear();
-        match old {
-            Some(old) => fs::remove_dir_all(old).map_err(report),
-            None => Ok(()),
-        }
+        self.folder.disable_cleanup(true);
+        old.map_or(Ok(()), TempDir::close).map_err(report)
     }
 }
 
-impl Drop for AtomicFolder {
-    fn drop(&mut self) {
-        if !self.temporary.as_os_str().is_empty() {
-            // Nothing useful can be done about a temporary folder that will not go away.
-            let _ = fs::remove_dir_all(&self.temporary);
-        }
-    }
+fn folder_beside(path: &Path) -> Result<TempDir> {
+    beside(path, 0o777, |builder, folder| builder.tempdir_in(folder))
 }
 
-/// A name beside `path` that no other call returns: `.NAME.PID.COUNTER.tmp`.
-fn beside(path: &Path) -> PathBuf {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let counter = COUNTER.fetch_add(1, Ordering::Relaxed);
+/// Makes something under a hidden temporary name in the folder of `path`, with these permissions
+/// as far as the user's mask allows.
+fn beside<T>(
+    path: &Path,
+    permissions: u32,
+    make: impl FnOnce(&Builder<'_, '_>, &Path) -> std::io::Result<T>,
+) -> Result<T> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.{counter}.tmp", std::process::id()))
+    let prefix = format!(".{name}.");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(permissions));
+    #[cfg(not(unix))]
+    let _ = permissions;
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    make(&builder, folder.unwrap_or(Path::new("."))).map_err(|error| Error::io(path, error))
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Paths that stand for several files: folders and patterns.
 
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
+
+use glob::{MatchOptions, glob_with};
 
 use super::registry::format_for;
 use super::zarr::is_zarr;
@@ -19,26 +21,11 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     if path.exists() || !text.contains(['*', '?']) {
         return Ok(vec![path.to_owned()]);
     }
-    let mut found = vec![PathBuf::new()];
-    for component in path.components() {
-        found = match component {
-            Component::Normal(part) if part.to_string_lossy().contains(['*', '?']) => {
-                let pattern: Vec<char> = part.to_string_lossy().chars().collect();
-                let mut next = Vec::new();
-                for folder in &found {
-                    for name in names_in(folder).unwrap_or_default() {
-                        let characters: Vec<char> = name.chars().collect();
-                        if matches(&pattern, &characters) {
-                            next.push(folder.join(name));
-                        }
-                    }
-                }
-                next
-            }
-            other => found.iter().map(|folder| folder.join(other)).collect(),
-        };
-    }
-    found.retain(|file| file.exists());
+    let matched = glob_with(&pattern(&text), HIDDEN_STAY_HIDDEN)
+        .map_err(|error| Error::file(path, format!("is no pattern: {error}")))?;
+    let mut found = matched
+        .map(|file| file.map_err(|error| Error::io(path, error.into())))
+        .collect::<Result<Vec<_>>>()?;
     found.sort();
     if found.is_empty() {
         return Err(Error::file(
@@ -47,6 +34,27 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
         ));
     }
     Ok(found)
+}
+
+/// `*` and `?` do not match a separator or the dot of a hidden file.
+const HIDDEN_STAY_HIDDEN: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: true,
+};
+
+/// The pattern of `glob` for a path in which `*` and `?` alone are special.
+fn pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '[' => pattern.push_str("[[]"),
+            ']' => pattern.push_str("[]]"),
+            '*' if pattern.ends_with('*') => {}
+            _ => pattern.push(c),
+        }
+    }
+    pattern
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -90,45 +98,4 @@ fn names_in(folder: &Path) -> std::io::Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
-}
-
-/// Whether a name is one that a pattern stands for.
-fn matches(pattern: &[char], name: &[char]) -> bool {
-    // The last star, and where the name goes on if that star takes one more character.
-    let (mut p, mut n, mut star) = (0, 0, None);
-    while n < name.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, n));
-                p += 1;
-            }
-            Some(&c) if c == '?' || c == name[n] => (p, n) = (p + 1, n + 1),
-            _ => match star {
-                Some((at, taken)) => {
-                    (p, n) = (at + 1, taken + 1);
-                    star = Some((at, taken + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&c| c == '*')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stars_and_question_marks() {
-        let is = |pattern: &str, name: &str| {
-            let characters = |text: &str| text.chars().collect::<Vec<_>>();
-            matches(&characters(pattern), &characters(name))
-        };
-        assert!(
-            is("*.csv", "a.csv") && is("*.csv", ".csv") && is("*", "") && is("a*b*c", "a1b2bc")
-        );
-        assert!(is("run-??.npz", "run-01.npz") && is("?", "ß") && is("a**", "abc"));
-        assert!(!is("*.csv", "a.csv2") && !is("run-??.npz", "run-1.npz") && !is("?", ""));
-    }
 }

@@ -30,6 +30,16 @@ fn a_folder_or_a_pattern_is_an_ensemble_in_the_order_of_names() {
 }
 
 #[test]
+fn brackets_are_plain_characters_and_hidden_files_stay_hidden() {
+    let folder = Folder::new();
+    folder.put("a[1].csv", "t,x\n0,1\n1,2\n");
+    folder.put("a1.csv", "t,x\n0,3\n1,4\n");
+    folder.put(".a[1].csv", "t,x\n0,3\n1,4\n");
+    assert_eq!(plain(folder.path("a[1]*")).unwrap().len(), 1);
+    assert_eq!(plain(folder.path("**.csv")).unwrap().len(), 2);
+}
+
+#[test]
 fn the_file_that_differs_is_named() {
     let folder = Folder::new();
     three(&folder);
