@@ -7,7 +7,7 @@ use ergode::{
 };
 use ndarray::{Array2, Axis, concatenate};
 
-use crate::support::{Z_BOUND, rows, sample};
+use crate::support::{Z_BOUND, poisson_record, rows, sample};
 
 fn check(ensemble: &Ensemble) -> CheckReport {
     check_ensemble(ensemble, &CheckConfig::default(), &Control::new()).unwrap()
@@ -78,22 +78,6 @@ fn columns(ensemble: &Ensemble, chosen: &[usize]) -> Ensemble {
     Ensemble::new(all).unwrap()
 }
 
-/// Observed at the times of a Poisson process.
-fn poisson(system: &OrnsteinUhlenbeck, dim: usize, rate: f64, count: usize, seed: u64) -> Ensemble {
-    let mut stream = Stream::new(seed, Purpose::Transition, 0);
-    let mut x = vec![0.0; dim];
-    system.draw_initial(&mut stream, &mut x);
-    let (mut values, mut times, mut t) = (Array2::zeros((count, dim)), Vec::new(), 0.0);
-    for mut row in values.rows_mut() {
-        row.assign(&ndarray::aview1(&x));
-        times.push(t);
-        let wait = -stream.uniform().ln() / rate;
-        t += wait;
-        system.exact_transition(wait).unwrap()(&mut stream, &mut x);
-    }
-    Ensemble::new(vec![Trajectory::new(values, Times::Uneven(times.into()))]).unwrap()
-}
-
 /// Number of reports that are not clean; each is printed.
 fn alarms(what: &str, reports: impl Iterator<Item = CheckReport>) -> usize {
     reports
@@ -111,15 +95,21 @@ fn alarms(what: &str, reports: impl Iterator<Item = CheckReport>) -> usize {
         .count()
 }
 
+/// Observed at the times of a Poisson process.
+fn uneven(system: &OrnsteinUhlenbeck, rate: f64, count: usize, seed: u64) -> Ensemble {
+    let stream = Stream::new(seed, Purpose::Transition, 0);
+    Ensemble::new(vec![poisson_record(system, rate, count, stream)]).unwrap()
+}
+
 #[test]
 fn stationary_records_pass() {
     let system = simple();
     let short = |seed| check(&sample(&system, 600.0, 0.1, 1, seed));
     assert!(alarms("one trajectory", (0..20).map(short)) <= 1);
-    let two = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let two = crate::support::ou();
     let many = |seed| check(&sample(&two, 100.0, 0.05, 20, seed));
     assert!(alarms("many trajectories", (0..20).map(many)) <= 1);
-    let uneven = |seed| check(&poisson(&system, 1, 10.0, 6000, seed));
+    let uneven = |seed| check(&uneven(&system, 10.0, 6000, seed));
     assert!(alarms("Poisson times", (0..20).map(uneven)) <= 1);
 }
 
@@ -202,7 +192,7 @@ fn measurement_noise_is_found_and_nothing_else() {
     println!("{:#?}", report.findings);
     assert_eq!(kinds(&report), ["noise"]);
     assert_eq!(report.usable_lags[0], 0.05);
-    let poisson = poisson(&simple(), 1, 20.0, 40_000, 3);
+    let poisson = uneven(&simple(), 20.0, 40_000, 3);
     let uneven = check(&changed(&poisson, |_, x| x[0] += 0.4 * stream.normal()));
     assert_eq!(kinds(&uneven), ["noise"], "{:#?}", uneven.findings);
     let loud = check(&changed(&data, |_, x| x[0] += 0.7 * stream.normal()));
@@ -297,7 +287,7 @@ fn records_that_are_too_short_are_found_without_panic() {
 
 #[test]
 fn duplicates_and_constants_are_named() {
-    let two = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let two = crate::support::ou();
     let data = sample(&two, 100.0, 0.05, 20, 11);
     let report = check(&columns(&data, &[0, 1, 0]));
     assert_eq!(kinds(&report), ["duplicate"]);

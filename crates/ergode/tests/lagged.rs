@@ -3,12 +3,12 @@
 use ergode::{
     Affine2d, Blocking, BurnIn, Control, CoxIngersollRoss, Ensemble, ExactFields, FunctionList,
     Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, Monomials,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Stream, Subsample, System, Times,
-    Trajectory, accumulate_lagged, choose_bandwidth, relaxation_rates,
+    Purpose, Stream, Subsample, Times, Trajectory, accumulate_lagged, choose_bandwidth,
+    relaxation_rates,
 };
 use ndarray::{Array1, Array2};
 
-use crate::support::{Z_BOUND, affine_reference, sample};
+use crate::support::{Z_BOUND, affine_reference, ou, poisson_record, sample};
 
 fn accumulate(
     ensemble: &Ensemble,
@@ -33,36 +33,6 @@ fn powers(dim: usize) -> impl Functions {
             out[dim + i] = x[i] * x[i];
         }
     })
-}
-
-fn ou() -> OrnsteinUhlenbeck {
-    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
-}
-
-/// The Ornstein-Uhlenbeck process observed at the times of a Poisson process.
-fn poisson_sampled(
-    system: &OrnsteinUhlenbeck,
-    rate: f64,
-    count: usize,
-    trajectories: u64,
-) -> Ensemble {
-    let all = (0..trajectories)
-        .map(|k| {
-            let mut stream = Stream::new(31, Purpose::Transition, k);
-            let mut x = vec![0.0; 2];
-            system.draw_initial(&mut stream, &mut x);
-            let (mut values, mut times, mut t) = (Array2::zeros((count, 2)), Vec::new(), 0.0);
-            for mut row in values.rows_mut() {
-                row.assign(&ndarray::aview1(&x));
-                times.push(t);
-                let wait = -stream.uniform().ln() / rate;
-                t += wait;
-                system.exact_transition(wait).unwrap()(&mut stream, &mut x);
-            }
-            Trajectory::new(values, Times::Uneven(times.into()))
-        })
-        .collect();
-    Ensemble::new(all).unwrap()
 }
 
 /// A short record with gaps, uneven or even, of random numbers.
@@ -276,7 +246,9 @@ fn ou_correlations_and_derivatives_agree_with_the_exact_ones() {
     println!("even: C {c:.2}, derivative {d:.2}, transposed {t:.1}");
     assert!(c < Z_BOUND && d < Z_BOUND && t > 2.0 * Z_BOUND);
     // The same lags by windows around them, from samples at Poisson times of the same mean rate.
-    let uneven = poisson_sampled(&ou(), 20.0, 10_000, 40);
+    let uneven = (0..40)
+        .map(|k| poisson_record(&ou(), 20.0, 10_000, Stream::new(31, Purpose::Transition, k)));
+    let uneven = Ensemble::new(uneven.collect()).unwrap();
     let lags: Vec<f64> = (0..=24).map(|k| 0.05 * f64::from(k)).collect();
     let (c, d, t) = ou_scores(&uneven, &lags, Some(0.025));
     println!("Poisson: C {c:.2}, derivative {d:.2}, transposed {t:.1}");

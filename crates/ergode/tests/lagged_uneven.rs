@@ -4,33 +4,12 @@ use std::sync::Arc;
 
 use ergode::{
     Control, Ensemble, Equations, FunctionList, LagGrid, LaggedConfig, MobilityConfig,
-    PolynomialConfig, Protocol, Purpose, Semigroup, SemigroupConfig, Standardiser, Stream, System,
-    TensorBasis, Times, Trajectory, accumulate_lagged, accumulate_polynomials, doubling_lags,
-    fit_mobility, generate_uneven,
+    PolynomialConfig, Purpose, Semigroup, SemigroupConfig, Standardiser, Stream, TensorBasis,
+    Times, Trajectory, accumulate_lagged, accumulate_polynomials, doubling_lags, fit_mobility,
 };
 use ndarray::{Array1, Array2};
 
-use crate::mobility::rotating;
-use crate::mobility_semigroup::{identity, names};
-use crate::support::{Estimate, Z_BOUND, rows};
-
-/// The states of `system` at the times of a Poisson process of this mean interval.
-pub(crate) fn poisson(
-    system: &dyn System,
-    time: f64,
-    interval: f64,
-    missing: f64,
-    seed: u64,
-) -> Ensemble {
-    let mut protocol: Protocol = system.protocol();
-    protocol.simulate.time = time;
-    protocol.simulate.save_every = interval;
-    protocol.simulate.trajectories = 36;
-    protocol.simulate.seed = seed;
-    protocol.simulate.burn_in = 10.0;
-    let made = generate_uneven(system, &protocol, true, missing, &Control::new());
-    made.unwrap().ensemble
-}
+use crate::support::{Estimate, Z_BOUND, identity, names, poisson, rotating, rows};
 
 /// The sums in windows from lag zero on are what their definition says, pair by pair.
 #[test]

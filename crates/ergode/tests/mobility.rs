@@ -9,7 +9,7 @@ use ergode::{
 };
 use ndarray::{Array2, ArrayView2};
 
-use crate::support::{Z_BOUND, affine_reference, rows};
+use crate::support::{Z_BOUND, affine_reference, rotating, rows};
 
 /// Coordinates, then the score.
 fn coordinates_and_score<'a>(
@@ -59,31 +59,6 @@ fn largest_z(phi: &ConstantMobility, exact: ArrayView2<f64>) -> f64 {
         .zip(&phi.error)
         .map(|(d, e)| (d / e).abs())
         .fold(0.0, f64::max)
-}
-
-/// An Ornstein-Uhlenbeck process with rotation.
-pub(crate) fn rotating(dim: usize) -> OrnsteinUhlenbeck {
-    let drift = (0..dim)
-        .map(|i| {
-            (0..dim)
-                .map(|j| match (i, j) {
-                    (i, j) if i == j => 1.0 + 0.2 * i as f64,
-                    (i, j) if j == i + 1 => 0.9,
-                    (i, j) if i == j + 1 => -0.6,
-                    _ => 0.0,
-                })
-                .collect()
-        })
-        .collect();
-    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
-        drift,
-        diffusion: Array2::<f64>::eye(dim)
-            .outer_iter()
-            .map(|r| r.to_vec())
-            .collect(),
-        mean: vec![0.5; dim],
-    })
-    .unwrap()
 }
 
 fn methods() -> Vec<PhiMethod> {

@@ -9,10 +9,10 @@ use ergode::{
     Trajectory, Weak, WeakConfig, fit_mobility,
 };
 
-use crate::mobility_semigroup::{fit_semigroup, identity, largest};
+use crate::mobility_semigroup::fit_semigroup;
 use crate::mobility_weak::weak_sums;
 use crate::score::span;
-use crate::support::{Estimate, Z_BOUND, rows, sample};
+use crate::support::{Estimate, Z_BOUND, identity, largest, rows, sample};
 
 /// ν = 4, so that ⟨s²⟩ is finite and equations with the score have a variance.
 const SYSTEM: CoxIngersollRoss = CoxIngersollRoss {

@@ -10,10 +10,9 @@ use ergode::{
 };
 use ndarray::{Array2, ArrayView2, array};
 
-use crate::mobility::rotating;
-use crate::mobility_semigroup::{exact_expectations, identity, largest, names, polynomial_sums};
+use crate::mobility_semigroup::{exact_expectations, polynomial_sums};
 use crate::mobility_weak::weak_sums;
-use crate::support::{Estimate, Z_BOUND, rows, sample};
+use crate::support::{Estimate, Z_BOUND, identity, largest, names, rotating, rows, sample};
 
 fn fit(equations: &dyn Equations) -> MobilityFit {
     fit_mobility(equations, &MobilityConfig::default(), &Control::new()).unwrap()

@@ -12,8 +12,7 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, Axis, s};
 
-use crate::mobility_semigroup::{identity, largest, names};
-use crate::support::{Estimate, Z_BOUND, rows, sample};
+use crate::support::{Estimate, Z_BOUND, identity, largest, names, rows, sample};
 
 /// The saving interval of the paper.
 const INTERVAL: f64 = 0.0365;

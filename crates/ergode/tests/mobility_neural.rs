@@ -12,10 +12,7 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, ArrayView2, array};
 
-use crate::mobility::rotating;
-use crate::mobility_semigroup::{identity, names};
-use crate::score_conditional::Exact;
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Exact, Z_BOUND, identity, names, rotating, sample};
 
 fn largest_z(estimate: &Jackknife, exact: &Array1<f64>) -> f64 {
     let deviations = (&estimate.values - exact) / estimate.errors();
@@ -373,7 +370,7 @@ impl ConditionalScore for Spring {
     }
 }
 
-pub(crate) fn moved_fit(
+fn moved_fit(
     data: &Ensemble,
     score: &dyn Score,
     layout: Layout,
@@ -390,6 +387,20 @@ pub(crate) fn moved_fit(
     };
     config.train.patience = 0;
     fit_neural_mobility(data, &operator, score, phi, &config, None, &Control::new()).unwrap()
+}
+
+/// A fit of the block of a ring of four spins, and the record.
+pub(crate) fn moved_ring_fit() -> (Ensemble, NeuralMobilityFit) {
+    let chain = SoftSpin {
+        sites: 4,
+        ..SoftSpin::default()
+    };
+    let data = sample(&chain, 20.0, 0.02, 8, 8);
+    let dim = data.dim();
+    let layout = Layout::Lattice { sites: 4, reach: 1 };
+    let phi = Array2::from_diag(&Array1::from_elem(dim, 0.05));
+    let fit = moved_fit(&data, &ExactScore::new(dim, &chain), layout, phi.view());
+    (data, fit)
 }
 
 /// ∇·M and ∇·Mᵀ against central differences, and D = ΣΣᵀ.
@@ -459,15 +470,8 @@ fn divergences_are_exact_inside_and_outside_the_samples() {
 
 #[test]
 fn slow_sites_of_a_lattice_share_one_network() {
-    let chain = SoftSpin {
-        sites: 4,
-        ..SoftSpin::default()
-    };
-    let data = sample(&chain, 20.0, 0.02, 8, 8);
+    let (data, fit) = moved_ring_fit();
     let dim = data.dim();
-    let layout = Layout::Lattice { sites: 4, reach: 1 };
-    let phi = Array2::from_diag(&Array1::from_elem(dim, 0.05));
-    let fit = moved_fit(&data, &ExactScore::new(dim, &chain), layout, phi.view());
     let mut x = vec![0.0; dim];
     data.trajectories()[3].row(500, &mut x);
     check_derivatives(&fit.mobility, &x, 1e-2);

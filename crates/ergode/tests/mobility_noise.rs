@@ -8,8 +8,7 @@ use ergode::{
 };
 use ndarray::{Array2, array};
 
-use crate::mobility::rotating;
-use crate::support::{Z_BOUND, affine_reference, mobility_errors, rows, sample};
+use crate::support::{Z_BOUND, affine_reference, mobility_errors, rotating, rows, sample};
 
 /// The record with noise η = A ξ added to every sample.
 fn with_noise(data: &Ensemble, factor: &Array2<f64>, seed: u64) -> Ensemble {

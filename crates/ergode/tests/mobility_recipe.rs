@@ -11,7 +11,7 @@ use ergode::{
 
 use ndarray::array;
 
-use crate::support::{Z_BOUND, affine_reference, mobility_errors, sample};
+use crate::support::{Z_BOUND, affine_reference, mobility_errors, ou, sample};
 
 /// Interval 0.1, degrees by held-out blocks: D to a percent, R better than a quadratic can be.
 #[test]
@@ -138,7 +138,7 @@ fn masked_entries_stay_zero() {
 
 #[test]
 fn what_a_recipe_cannot_do_is_said() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let data = sample(&system, 200.0, 0.5, 16, 3);
     let thirty: Vec<Vec<f64>> = (0..30)
         .map(|i| (0..30).map(|j| f64::from(u8::from(i == j))).collect())
@@ -163,7 +163,7 @@ fn what_a_recipe_cannot_do_is_said() {
 /// it, and a second call takes the trained networks from the folder.
 #[test]
 fn slow_the_papers_recipe_runs_and_resumes() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let data = sample(&system, 400.0, 0.05, 32, 3);
     let mut config = PaperConfig {
         lags: vec![0.1, 0.2, 0.4, 0.8],

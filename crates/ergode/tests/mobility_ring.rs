@@ -8,8 +8,7 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, ArrayView1, s};
 
-use crate::score_conditional::Exact;
-use crate::support::{Z_BOUND, rows, sample};
+use crate::support::{Exact, Z_BOUND, rows, sample};
 
 const SITES: usize = 4;
 const DIM: usize = 3 * SITES;

@@ -10,12 +10,7 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, Array3, ArrayView2, array};
 
-use crate::mobility::rotating;
-use crate::support::{Z_BOUND, sample};
-
-pub(crate) fn names(dim: usize) -> Vec<String> {
-    (0..dim).map(|i| format!("x{i}")).collect()
-}
+use crate::support::{Z_BOUND, identity, largest, names, rotating, sample};
 
 /// ⟨x_a x_b x_c ...⟩ of a centred Gaussian: the sum over pairings (Isserlis).
 fn gaussian_moment(covariance: ArrayView2<f64>, indices: &[usize]) -> f64 {
@@ -73,14 +68,6 @@ pub(crate) fn exact_expectations(
         lags: lags.to_vec(),
         correlations,
     }
-}
-
-pub(crate) fn identity(dim: usize) -> Standardiser {
-    Standardiser::new(vec![0.0; dim], vec![1.0; dim]).unwrap()
-}
-
-pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
-    values.into_iter().fold(0.0, |m: f64, v| m.max(v.abs()))
 }
 
 /// Largest deviation of M at a state from a constant matrix.

@@ -10,9 +10,8 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, Array3};
 
-use crate::mobility::rotating;
-use crate::mobility_semigroup::{check_coverage, diffusion_z, identity, largest, names};
-use crate::support::{Z_BOUND, sample};
+use crate::mobility_semigroup::{check_coverage, diffusion_z};
+use crate::support::{Z_BOUND, identity, largest, names, rotating, sample};
 
 pub(crate) fn weak_sums(
     data: &Ensemble,

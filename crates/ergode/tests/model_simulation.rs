@@ -7,12 +7,11 @@ use ergode::{
 };
 use ndarray::{Array2, ArrayView2};
 
-use crate::mobility::rotating;
 use crate::model::{
     config, filled_box, names, neural_model, potential, provenance, quartic_model, simulate,
     unscaled,
 };
-use crate::support::{Estimate, Z_BOUND, affine_reference, lagged, rows, sample};
+use crate::support::{Estimate, Z_BOUND, affine_reference, lagged, ou, rotating, rows, sample};
 
 /// The exact Ornstein-Uhlenbeck model with mobility `m`.
 fn gaussian_model(
@@ -50,7 +49,7 @@ fn gaussian_z(system: &OrnsteinUhlenbeck, run: &ModelRun) -> f64 {
 
 #[test]
 fn an_exact_gaussian_model_has_the_moments_and_correlations_of_the_process() {
-    let system = OrnsteinUhlenbeck::new(Default::default()).unwrap();
+    let system = ou();
     let data = filled_box(2, 6.0);
     let m = system.mobility_matrix();
     let model = gaussian_model(&system, &data, m);

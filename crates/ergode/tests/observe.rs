@@ -11,7 +11,7 @@ use ergode::{
 };
 use ndarray::{Array2, Axis, array, s};
 
-use crate::support::{Z_BOUND, rows, sample};
+use crate::support::{Z_BOUND, ou, rows, sample};
 
 const AUTO: Auto = Auto::Auto;
 
@@ -224,7 +224,7 @@ fn slow_a_seasonal_process_has_its_variance_at_every_phase() {
 /// without the option it does not.
 #[test]
 fn slow_a_trend_is_taken_out_and_put_back() {
-    let system = OrnsteinUhlenbeck::new(Default::default()).unwrap();
+    let system = ou();
     let plain = sample(&system, 400.0, 0.05, 8, 21);
     let sloped = (0..plain.len()).map(|k| {
         let mut values = rows(&plain, k).to_owned();

@@ -6,9 +6,7 @@ use ergode::{
     fit_langevin,
 };
 
-use crate::lagged_uneven::poisson;
-use crate::mobility::rotating;
-use crate::support::{Z_BOUND, affine_reference, rows};
+use crate::support::{Z_BOUND, affine_reference, poisson, rotating, rows};
 
 fn fit(data: &Ensemble, config: &FitConfig, reference: &Affine2dReference) -> Fitted {
     let folder = tempfile::tempdir().unwrap();

@@ -1,14 +1,14 @@
 //! Figures of a ring of spins: maps and errors of closures, contours, colours that can be compared.
 
 use ergode::{
-    Colours, Control, Ensemble, ExactScore, Heatmap, HomogeneousSlice, Layout, LinearMobility,
-    Lines, Mobility, Page, Panel, PanelContent, ResidualLines, RingCompareConfig, RingComparison,
-    Role, Rollout, RolloutRole, SoftSpin, SpinClosure, TensorBasis, compare_rings,
-    residual_section, ring_sections, spin_section,
+    Colours, Control, Ensemble, Heatmap, HomogeneousSlice, LinearMobility, Lines, Mobility, Page,
+    Panel, PanelContent, ResidualLines, RingCompareConfig, RingComparison, Role, Rollout,
+    RolloutRole, SoftSpin, SpinClosure, TensorBasis, compare_rings, residual_section,
+    ring_sections, spin_section,
 };
-use ndarray::{Array1, Array2, Array3, array};
+use ndarray::{Array3, array};
 
-use crate::mobility_neural::moved_fit;
+use crate::mobility_neural::moved_ring_fit;
 use crate::report::{panels_of, xml_fault};
 use crate::support::sample;
 
@@ -264,15 +264,7 @@ fn contours_lie_where_the_density_has_their_level() {
 
 #[test]
 fn the_largest_residuals_are_drawn_with_those_of_other_mobilities() {
-    let chain = SoftSpin {
-        sites: 4,
-        ..SoftSpin::default()
-    };
-    let data = sample(&chain, 20.0, 0.02, 8, 8);
-    let dim = data.dim();
-    let layout = Layout::Lattice { sites: 4, reach: 1 };
-    let phi = Array2::from_diag(&Array1::from_elem(dim, 0.05));
-    let fit = moved_fit(&data, &ExactScore::new(dim, &chain), layout, phi.view());
+    let (_, fit) = moved_ring_fit();
     assert_eq!(fit.curves.len(), 144);
     let exact: Vec<Vec<f64>> = fit.curves.iter().map(|c| c.target().collect()).collect();
     let other = |values| ResidualLines {

@@ -2,13 +2,12 @@
 
 use ergode::{
     Affine2d, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss,
-    DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential, Monomials,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, ScoreObjective, SoftSpin, SpinFields,
-    Standardiser, Subsample, Support, System, VectorFields, accumulate_score,
-    fit_logarithmic_score, fit_potential_score, fit_score, generate,
+    DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential, Monomials, Score,
+    ScoreObjective, SoftSpin, SpinFields, Standardiser, Subsample, Support, System, VectorFields,
+    accumulate_score, fit_logarithmic_score, fit_potential_score, fit_score, generate,
 };
 
-use crate::support::{Z_BOUND, affine_reference, relative_error, sample};
+use crate::support::{Z_BOUND, affine_reference, ou, relative_error, sample};
 
 /// The interval at which a system is saved by default.
 fn interval(system: &dyn System) -> f64 {
@@ -48,10 +47,6 @@ pub(crate) fn span(
         &Control::new(),
     )
     .unwrap()
-}
-
-fn ou() -> OrnsteinUhlenbeck {
-    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
 }
 
 #[test]

@@ -1,14 +1,13 @@
 //! Certificates of scores: exact ones pass, wrong ones do not.
 
 use ergode::{
-    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, CoxIngersollRoss, DoubleWell,
-    Ensemble, ExactFields, ExactScore, OrnsteinUhlenbeck, ResampleConfig, Score, ScoreCertificate,
-    SoftSpin, System, Times, Trajectory, Verdict, certificate_library, certify_score,
-    fit_potential_score,
+    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, DoubleWell, Ensemble,
+    ExactFields, ExactScore, ResampleConfig, Score, ScoreCertificate, SoftSpin, System, Times,
+    Trajectory, Verdict, certificate_library, certify_score, fit_potential_score,
 };
 use ndarray::Array2;
 
-use crate::support::{Z_BOUND, affine_reference, sample};
+use crate::support::{Z_BOUND, affine_reference, cir, ou, sample};
 
 /// A score from a closure at one state.
 struct Custom<F> {
@@ -66,17 +65,6 @@ fn scaled(fields: &dyn ExactFields, dim: usize, factor: f64) -> impl Score {
 fn certify(score: &dyn Score, data: &Ensemble, config: &CertificateConfig) -> ScoreCertificate {
     let library = certificate_library(data.names()).unwrap();
     certify_score(score, data, &library, config, &Control::new()).unwrap()
-}
-
-fn ou() -> OrnsteinUhlenbeck {
-    OrnsteinUhlenbeck::new(Default::default()).unwrap()
-}
-
-fn cir() -> CoxIngersollRoss {
-    CoxIngersollRoss {
-        gamma: 0.25,
-        ..CoxIngersollRoss::default()
-    }
 }
 
 fn data(system: &dyn System, trajectories: usize, time: f64, every: f64, seed: u64) -> Ensemble {

@@ -3,31 +3,18 @@
 use std::time::Instant;
 
 use ergode::{
-    ClosedFormConfig, ConditionalConfig, ConditionalScore, Confinement, Control, CoxIngersollRoss,
-    Ensemble, ExactScore, Expressions, Gradients, LagGrid, LaggedConfig, Layout, Monomials,
+    ClosedFormConfig, ConditionalConfig, ConditionalScore, Confinement, Control, Ensemble,
+    ExactScore, Expressions, Gradients, LagGrid, LaggedConfig, Layout, Monomials,
     NeuralConditionalScore, NoiseConfig, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose,
     Score, Standardiser, Stream, Subsample, Support, Times, TrainConfig, Trajectory,
     certify_conditional_score, fit_conditional_potential, fit_conditional_score, fit_score,
 };
 use ndarray::Array2;
 
-use crate::support::{relative_error, rows, sample};
+use crate::support::{Exact, Truth, cir, ou, relative_error, rows, sample};
 
 /// A tenth of the decorrelation time of both systems, ln 20.
 const INTERVAL: f64 = 0.3;
-
-pub(crate) type Truth<'a> = &'a (dyn Fn(f64, &[f64], &[f64]) -> Vec<f64> + Sync);
-
-fn ou() -> OrnsteinUhlenbeck {
-    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
-}
-
-fn cir() -> CoxIngersollRoss {
-    CoxIngersollRoss {
-        gamma: 0.25,
-        ..CoxIngersollRoss::default()
-    }
-}
 
 fn lags() -> (Vec<usize>, LagGrid) {
     let steps: Vec<usize> = (1..=10).collect();
@@ -67,29 +54,6 @@ fn errors(data: &Ensemble, score: &dyn ConditionalScore, truth: Truth) -> (Vec<f
     });
     let each = each.collect();
     (each, (total_difference / total_size).sqrt())
-}
-
-/// Exact scores of a reference system as a [`ConditionalScore`], times a factor.
-pub(crate) struct Exact<'a> {
-    pub(crate) dim: usize,
-    pub(crate) truth: Truth<'a>,
-    pub(crate) factor: f64,
-}
-
-impl ConditionalScore for Exact<'_> {
-    fn dim(&self) -> usize {
-        self.dim
-    }
-    fn conditional_score(&self, x0: &[f64], xt: &[f64], t: &[f64], out: &mut [f64]) {
-        let n = t.len();
-        for s in 0..n {
-            let at = |x: &[f64]| -> Vec<f64> { (0..self.dim).map(|i| x[i * n + s]).collect() };
-            let exact = (self.truth)(t[s], &at(xt), &at(x0));
-            for (i, value) in exact.iter().enumerate() {
-                out[i * n + s] = self.factor * value;
-            }
-        }
-    }
 }
 
 /// The exact span of the CIR score, fitted.

@@ -2,12 +2,11 @@
 
 use ergode::{
     Affine2d, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss,
-    DoubleWell, Ensemble, Expressions, Gradients, LatticePotential, Monomials, OrnsteinUhlenbeck,
-    Purpose, Score, SoftSpin, Standardiser, Stream, Support, System, fit_potential_score,
-    fit_score,
+    DoubleWell, Ensemble, Expressions, Gradients, LatticePotential, Monomials, Purpose, Score,
+    SoftSpin, Standardiser, Stream, Support, System, fit_potential_score, fit_score,
 };
 
-use crate::support::sample;
+use crate::support::{ou, sample};
 
 fn potential(data: &Ensemble, degree: usize) -> ClosedFormScore {
     let config = ClosedFormConfig {
@@ -56,7 +55,7 @@ fn spins() -> ClosedFormScore {
 }
 
 fn all() -> Vec<(&'static str, ClosedFormScore)> {
-    let ou = OrnsteinUhlenbeck::new(Default::default()).unwrap();
+    let ou = ou();
     let cir = CoxIngersollRoss {
         gamma: 0.25,
         ..CoxIngersollRoss::default()

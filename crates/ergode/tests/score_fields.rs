@@ -5,9 +5,7 @@ use ergode::{
     VectorFields,
 };
 
-fn names(dim: usize) -> Vec<String> {
-    (0..dim).map(|i| format!("x{i}")).collect()
-}
+use crate::support::names;
 
 /// A tile of n positive states, (D, n).
 fn tile(dim: usize, n: usize) -> Vec<f64> {

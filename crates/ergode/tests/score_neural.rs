@@ -3,19 +3,14 @@
 use std::time::Instant;
 
 use ergode::{
-    Affine2d, BurnIn, Control, DenoisingConfig, Ensemble, Layout, NeuralScore, NoiseConfig,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Score, SoftSpin, Support, System, TrainConfig,
-    fit_denoising_score, generate,
+    Affine2d, BurnIn, Control, DenoisingConfig, Ensemble, Layout, NeuralScore, NoiseConfig, Score,
+    SoftSpin, Support, System, TrainConfig, fit_denoising_score, generate,
 };
 
-use crate::support::{affine_reference, relative_error, sample};
+use crate::support::{affine_reference, ou, relative_error, sample};
 
 fn learn(data: &Ensemble, config: &DenoisingConfig) -> NeuralScore {
     fit_denoising_score(data, config, None, &Control::new()).unwrap()
-}
-
-fn ou() -> OrnsteinUhlenbeck {
-    OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()
 }
 
 /// Few steps on small batches.

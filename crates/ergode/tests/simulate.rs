@@ -12,7 +12,7 @@ use ergode::{
 
 use crate::support::{
     Estimate, KS_BOUND, Z_BOUND, affine_reference, ends, interpolate, kolmogorov_smirnov, lagged,
-    rows,
+    ou, rows,
 };
 
 /// Cox-Ingersoll-Ross with a tenth of its ∇·M = γ left out of the drift: a wrong Itô term.
@@ -186,7 +186,7 @@ fn normal_cumulative(x: f64) -> f64 {
 #[test]
 fn exact_transitions_have_exact_correlations() {
     let cir = CoxIngersollRoss::default();
-    let ou = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let ou = ou();
     let sample = |system: &dyn System| {
         let mut protocol: Protocol = system.protocol();
         protocol.simulate.time = 400.0;

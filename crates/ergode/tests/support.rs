@@ -1,10 +1,14 @@
 //! Statistics shared by the tests: every Monte Carlo assertion is a z-score.
 
+mod systems;
+
+pub(crate) use systems::{Exact, Truth, cir, ou, poisson, poisson_record, rotating};
+
 use std::sync::OnceLock;
 
 use ergode::{
     Affine2d, Affine2dReference, Control, Ensemble, ExactFields, ExactScore, Initial, Mobility,
-    Scheme, Score, Sde, SimulateConfig, Stream, System, Values,
+    Scheme, Score, Sde, SimulateConfig, Standardiser, Stream, System, Values,
 };
 use ndarray::Array2;
 
@@ -29,6 +33,21 @@ impl Estimate {
     pub(crate) fn z(&self, exact: f64) -> f64 {
         (self.mean - exact) / self.error
     }
+}
+
+/// x0, x1 and so on.
+pub(crate) fn names(dim: usize) -> Vec<String> {
+    (0..dim).map(|i| format!("x{i}")).collect()
+}
+
+/// Coordinates as they are.
+pub(crate) fn identity(dim: usize) -> Standardiser {
+    Standardiser::new(vec![0.0; dim], vec![1.0; dim]).unwrap()
+}
+
+/// The largest absolute value.
+pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    values.into_iter().fold(0.0, |m: f64, v| m.max(v.abs()))
 }
 
 /// The grid solution of the affine system with its default parameters, made once for all tests.

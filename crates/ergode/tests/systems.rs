@@ -7,6 +7,8 @@ use ergode::{
 };
 use serde_json::Map;
 
+use crate::support::ou;
+
 fn default_system(name: &str) -> Box<dyn System> {
     system_by_name(name, &Map::new()).unwrap()
 }
@@ -303,7 +305,7 @@ fn one_dimensional_grids_recover_density_score_and_correlations() {
 /// The finite-volume reference against an Ornstein-Uhlenbeck process, where all is known.
 #[test]
 fn two_dimensional_grid_recovers_ou() {
-    let ou = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let ou = ou();
     let grid = ergode::Grid2d::solve(&ou, [-7.0, -5.5], [7.0, 5.5], 256).unwrap();
     let exact = ou.exact_fields().unwrap();
     let m = ou.mobility_matrix();

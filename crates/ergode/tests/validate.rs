@@ -7,7 +7,7 @@ use ergode::{
 };
 use ndarray::Array2;
 
-use crate::support::sample;
+use crate::support::{ou, sample};
 
 fn learned(ensemble: Ensemble) -> Vec<Rollout> {
     vec![Rollout {
@@ -122,7 +122,7 @@ fn false_alarms(system: &dyn System, time: f64, sets: u64) -> Vec<String> {
 
 #[test]
 fn slow_perfect_models_pass() {
-    let linear = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let linear = ou();
     let alarms = false_alarms(&linear, 100.0, 40);
     assert!(alarms.len() <= 2, "{alarms:#?}");
     let bistable = false_alarms(&DoubleWell::default(), 200.0, 20);
@@ -131,7 +131,7 @@ fn slow_perfect_models_pass() {
 
 #[test]
 fn defects_of_a_linear_model_are_seen() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let (time, interval, count) = (400.0, 0.05, 16);
     let data = sample(&system, time, interval, count, 3);
     let mobility = system.mobility_matrix().to_owned();
@@ -187,7 +187,7 @@ fn a_missing_divergence_is_seen() {
 #[test]
 fn slow_the_floor_is_what_independent_records_give() {
     // The mean of the distance between independent pairs against the mean of the estimated floors.
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let (mut ratios, mut densities) = (Vec::new(), Vec::new());
     for k in 0..24 {
         let data = sample(&system, 100.0, 0.05, 16, 5000 + 2 * k);
@@ -209,7 +209,7 @@ fn slow_the_floor_is_what_independent_records_give() {
 
 #[test]
 fn reasons_from_elsewhere_change_the_verdict() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let data = sample(&system, 100.0, 0.05, 16, 1);
     let mut rollouts = learned(sample(&system, 100.0, 0.05, 16, 2));
     rollouts.push(Rollout {
@@ -250,7 +250,7 @@ fn reasons_from_elsewhere_change_the_verdict() {
 
 #[test]
 fn sampling_intervals_must_agree() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let data = sample(&system, 100.0, 0.1, 16, 1);
     let finer = validate(&data, sample(&system, 100.0, 0.05, 16, 2));
     assert_eq!(finer.sampling_interval, 0.1);
@@ -362,7 +362,7 @@ fn uneven_records_and_many_coordinates() {
     assert_eq!(validation.joints.curves.len(), 6);
 
     // A third of the rows left out at random, of a process with two coordinates.
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let uneven = |seed: u64| {
         let even = sample(&system, 100.0, 0.05, 16, seed);
         let mut stream = ergode::Stream::new(seed, ergode::Purpose::Analysis, 0);

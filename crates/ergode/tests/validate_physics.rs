@@ -9,7 +9,7 @@ use ergode::{
 };
 use ndarray::{Array1, Array2, Array3};
 
-use crate::support::{Z_BOUND, sample};
+use crate::support::{Z_BOUND, ou, sample};
 
 /// The exact mobility of a system, times a factor.
 struct Exact<'a>(usize, &'a dyn ExactFields, f64);
@@ -151,7 +151,7 @@ fn entropy_production_of_a_current_that_varies() {
 
 #[test]
 fn time_scales_of_a_linear_system() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let data = sample(&system, 500.0, 0.1, 24, 8);
     // A has the eigenvalues 1.25 ± 0.7599i.
     let (scale, frequency) = (0.8, (2.14f64 - 1.25 * 1.25).sqrt());
@@ -237,7 +237,7 @@ impl Score for Scaled<'_> {
 
 #[test]
 fn responses_of_a_linear_system() {
-    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
+    let system = ou();
     let count = 16_000;
     let mut starts = Array2::zeros((count, 2));
     for (k, mut row) in starts.rows_mut().into_iter().enumerate() {
