@@ -184,6 +184,18 @@ impl<S: Simd> Real for Lanes<S> {
 /// A multiple of every SIMD width, so that the lanes of a group fill whole registers.
 pub const GROUP: usize = 8;
 
+/// Σ x, in eight running sums that fill vector registers.
+pub(crate) fn sum(values: &[f64]) -> f64 {
+    let (groups, rest) = values.as_chunks::<GROUP>();
+    let mut sums = [0.0; GROUP];
+    for group in groups {
+        for (sum, value) in sums.iter_mut().zip(group) {
+            *sum += value;
+        }
+    }
+    sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
+}
+
 /// A buffer of numbers that begins on a cache line, so that vectors in it never straddle two.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignedBuffer<T = f64> {

@@ -6,7 +6,7 @@ use super::record::Record;
 use crate::control::Control;
 use crate::error::Result;
 use crate::lagged::{Jackknife, PairSums};
-use crate::observable::FunctionList;
+use crate::observable::{Monomials, Standardised};
 
 /// Lags of each level; every level doubles the spacing.
 const LAGS: usize = 32;
@@ -40,7 +40,8 @@ impl Correlations {
         control: &Control,
     ) -> Result<Option<Self>> {
         let dim = record.dim();
-        let functions = coordinates(record);
+        let coordinates = Monomials::coordinates(record.ensemble.names())?;
+        let functions = Standardised::new(record.scales.clone(), coordinates);
         let reach = ((record.longest - 1) / 2).max(1);
         let mut curves = vec![Curve::default(); dim];
         let mut first = None;
@@ -102,19 +103,6 @@ fn autocovariances(sums: &PairSums, lags: usize, dim: usize, normalised: bool) -
 fn equal_time(total: &PairSums) -> Array2<f64> {
     let c = total.covariance(0);
     Array2::from_shape_fn(c.dim(), |(i, j)| c[[i, j]] / (c[[i, i]] * c[[j, j]]).sqrt())
-}
-
-/// The coordinates, standardised.
-fn coordinates(record: &Record) -> FunctionList<impl Fn(&[f64], &mut [f64]) + Sync> {
-    let scales = record.scales.clone();
-    FunctionList::new(
-        record.dim(),
-        record.ensemble.names().to_vec(),
-        move |x, out| {
-            out.copy_from_slice(x);
-            scales.forward(out);
-        },
-    )
 }
 
 impl Curve {

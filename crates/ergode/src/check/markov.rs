@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::{Jackknife, PairSums};
 use crate::linalg;
-use crate::observable::FunctionList;
+use crate::observable::{Monomials, Standardised};
 use crate::stats::normal_score;
 
 /// Effective samples for each observable.
@@ -62,7 +62,7 @@ pub(super) fn test(
     if exponents.is_empty() {
         return Ok(None);
     }
-    let functions = monomials(record, setting.coordinates, &exponents);
+    let functions = monomials(record, setting.coordinates, &exponents)?;
     let (first, factor) = (
         usize::from(setting.noisy),
         (FRACTIONS[0] * setting.times[0] / record.interval / RESOLUTION).max(1.0) as usize,
@@ -221,26 +221,20 @@ fn of_degree(dim: usize, degree: usize) -> Vec<Vec<usize>> {
         .collect()
 }
 
-/// Products of powers of the standardised coordinates.
+/// Products of powers of the standardised coordinates, `exponents` those of the chosen `coordinates`.
 fn monomials(
     record: &Record,
     coordinates: &[usize],
     exponents: &[Vec<usize>],
-) -> FunctionList<impl Fn(&[f64], &mut [f64]) + Sync> {
-    let labels = exponents.iter().map(|e| format!("{e:?}")).collect();
-    let (scales, coordinates, exponents) = (
-        record.scales.clone(),
-        coordinates.to_vec(),
-        exponents.to_vec(),
-    );
-    FunctionList::new(record.dim(), labels, move |x, out| {
-        for (out, exponents) in out.iter_mut().zip(&exponents) {
-            *out = 1.0;
-            for (&j, &power) in coordinates.iter().zip(exponents) {
-                if power > 0 {
-                    *out *= ((x[j] - scales.mean[j]) / scales.scale[j]).powi(power as i32);
-                }
-            }
+) -> Result<Standardised<Monomials>> {
+    let of_all = |exponents: &Vec<usize>| {
+        let mut all = vec![0; record.dim()];
+        for (&j, &power) in coordinates.iter().zip(exponents) {
+            all[j] = power as u32;
         }
-    })
+        all
+    };
+    let exponents = exponents.iter().map(of_all).collect();
+    let monomials = Monomials::from_exponents(record.ensemble.names(), exponents)?;
+    Ok(Standardised::new(record.scales.clone(), monomials))
 }

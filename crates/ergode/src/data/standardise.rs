@@ -161,6 +161,18 @@ impl Standardiser {
         }
     }
 
+    /// Replaces every state of a tile, (D, n), by its standardised coordinates.
+    pub(crate) fn forward_states(&self, states: &mut [f64]) {
+        let n = states.len() / self.scale.len();
+        if n == 0 {
+            return;
+        }
+        let scales = self.mean.iter().zip(&self.scale);
+        for (row, (mean, scale)) in states.chunks_exact_mut(n).zip(scales) {
+            row.iter_mut().for_each(|x| *x = (*x - mean) / scale);
+        }
+    }
+
     /// Standardised coordinates of a tile (D, n), in the single precision of networks.
     pub(crate) fn forward_tile(&self, x: &[f64]) -> Vec<f32> {
         let n = x.len() / self.scale.len();

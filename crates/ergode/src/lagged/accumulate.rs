@@ -11,9 +11,10 @@ use super::blocks::{BlockId, Blocking};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
-use crate::data::{Ensemble, Trajectory};
+use crate::data::{Ensemble, States, Trajectory};
 use crate::error::{Error, Result};
 use crate::observable::{Functions, Monomials};
+use crate::simd;
 
 /// How statistics are collected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -129,8 +130,7 @@ struct Worker<'a> {
     sums: PairSums,
     /// The running product, (lag, m and the number of partners; n).
     product: Vec<f64>,
-    rows: Vec<f64>,
-    coordinates: Vec<f64>,
+    states: States,
     /// φ at the rows that a tile reaches, (m, row).
     reached: Vec<f64>,
     /// φ summed over partners and the number of partners, (lag, m + 1; sample).
@@ -167,8 +167,7 @@ impl<'a> Worker<'a> {
             grid,
             sums: PairSums::zeros(grid, m, n),
             product: vec![0.0; lags * (m + 1) * n],
-            rows: Vec::new(),
-            coordinates: Vec::new(),
+            states: States::default(),
             reached: Vec::new(),
             left: vec![0.0; lags * (m + 1) * TILE],
             right: vec![0.0; n * TILE],
@@ -181,57 +180,43 @@ impl<'a> Worker<'a> {
         let (m, n) = (self.future.len(), self.initial.len());
         let base = starts[0];
         let end = self.grid.reach(self.trajectory, segment, starts[count - 1]);
-        self.load(base..end);
         // φ on every row that the tile reaches or, where these are fewer, on the partners of its samples.
         let partners = self.grid.len() * count;
         let scattered = self.grid.exact(0).is_some() && partners < end - base;
         let loaded = if scattered { partners } else { end - base };
         if scattered {
-            self.place(loaded, |rows, grid| {
-                let (lag, start) = (rows / count, starts[rows % count]);
+            let grid = self.grid;
+            let partner = |k: usize| {
+                let (lag, start) = (k / count, starts[k % count]);
                 let partner = grid.exact(lag).map_or(start, |(step, _)| start + step);
-                if partner < segment.end {
-                    partner - base
-                } else {
-                    0
-                }
-            });
+                if partner < segment.end { partner } else { base }
+            };
+            self.states.pick(self.trajectory, (0..loaded).map(partner));
         } else {
-            self.place(loaded, |row, _| row);
+            self.states.load(self.trajectory, base..end);
         }
         self.reached.resize(m * loaded, 0.0);
-        self.future.values(&self.coordinates, &mut self.reached);
+        self.future.values(&self.states, &mut self.reached);
         self.gather(segment, starts, base, loaded, scattered);
         if self.grid.ends_off() {
             self.take_off_ends(segment, starts, base, loaded);
         }
-        // B on the initial samples.
-        self.place(count, |sample, _| starts[sample] - base);
+        // B on the initial samples; a list that serves both ends is not evaluated twice.
         self.right.resize(n * count, 0.0);
-        self.initial.values(&self.coordinates, &mut self.right);
+        if std::ptr::addr_eq(self.future, self.initial) && !scattered {
+            let rows = self.right.chunks_exact_mut(count);
+            for (row, reached) in rows.zip(self.reached.chunks_exact(loaded)) {
+                choose(reached, starts, base, row);
+            }
+        } else {
+            self.states.pick(self.trajectory, starts.iter().copied());
+            self.initial.values(&self.states, &mut self.right);
+        }
         let lag_rows = self.grid.len() * (m + 1);
         let left = MatRef::from_row_major_slice(&self.left[..lag_rows * count], lag_rows, count);
         let right = MatRef::from_row_major_slice(&self.right, n, count);
         let product = MatMut::from_row_major_slice_mut(&mut self.product, lag_rows, n);
         matmul(product, Accum::Add, left, right.transpose(), 1.0, Par::Seq);
-    }
-
-    /// Read rows.
-    fn load(&mut self, rows: Range<usize>) {
-        self.rows.resize(self.trajectory.dim() * rows.len(), 0.0);
-        self.trajectory.copy_rows(rows, &mut self.rows);
-    }
-
-    /// `count` of the loaded rows as a coordinate-major tile: the `row(k, grid)`-th of them is state k.
-    fn place(&mut self, count: usize, row: impl Fn(usize, &LagGrid) -> usize) {
-        let dim = self.trajectory.dim();
-        self.coordinates.resize(dim * count, 0.0);
-        for k in 0..count {
-            let state = &self.rows[row(k, self.grid) * dim..][..dim];
-            for (i, value) in state.iter().enumerate() {
-                self.coordinates[i * count + k] = *value;
-            }
-        }
     }
 
     /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample, which are
@@ -261,9 +246,8 @@ impl<'a> Worker<'a> {
                     if scattered {
                         row[..paired].copy_from_slice(&reached[lag * count..][..paired]);
                     } else {
-                        for (value, start) in row.iter_mut().zip(&starts[..paired]) {
-                            *value = reached[start - base + step];
-                        }
+                        let later = &reached[step.min(loaded)..];
+                        choose(later, &starts[..paired], base, &mut row[..paired]);
                     }
                     row[paired..].fill(0.0);
                 }
@@ -288,7 +272,7 @@ impl<'a> Worker<'a> {
                 }
             }
             for (k, row) in values.chunks_exact(count).enumerate() {
-                sums.future[[lag, k]] += row.iter().sum::<f64>();
+                sums.future[[lag, k]] += simd::sum(row);
             }
         }
     }
@@ -305,7 +289,7 @@ impl<'a> Worker<'a> {
         let (m, n) = (self.future.len(), self.initial.len());
         let ends = &mut self.ends;
         ends.reached.resize(n * loaded, 0.0);
-        self.initial.values(&self.coordinates, &mut ends.reached);
+        self.initial.values(&self.states, &mut ends.reached);
         ends.weighted.resize((m + 1) * loaded, 0.0);
         let right = MatRef::from_row_major_slice(&ends.reached, n, loaded);
         let products = self.product.chunks_exact_mut((m + 1) * n);
@@ -328,7 +312,7 @@ impl<'a> Worker<'a> {
                 for ((out, phi), weight) in weighted.iter_mut().zip(reached).zip(&ends.weights) {
                     *out = phi * weight;
                 }
-                self.sums.future[[lag, k]] -= weighted.iter().sum::<f64>();
+                self.sums.future[[lag, k]] -= simd::sum(weighted);
             }
             let left = MatRef::from_row_major_slice(&ends.weighted, m + 1, loaded);
             let product = MatMut::from_row_major_slice_mut(product, m + 1, n);
@@ -343,5 +327,19 @@ impl<'a> Worker<'a> {
         self.sums.products.assign(&product.slice(s![.., ..m, ..]));
         self.sums.initial.assign(&product.slice(s![.., m, ..]));
         self.sums
+    }
+}
+
+/// The values at the rows `starts`, of values that begin at row `base`.
+fn choose(values: &[f64], starts: &[usize], base: usize, out: &mut [f64]) {
+    let [Some(&first), Some(&last)] = [starts.first(), starts.last()] else {
+        return;
+    };
+    if last - first + 1 == starts.len() {
+        out.copy_from_slice(&values[first - base..][..starts.len()]);
+        return;
+    }
+    for (out, start) in out.iter_mut().zip(starts) {
+        *out = values[start - base];
     }
 }

@@ -6,7 +6,7 @@ use super::accumulate::LaggedConfig;
 use super::blocks::{Block, BlockId, in_tiles};
 use super::grid::LagGrid;
 use crate::control::Control;
-use crate::data::{Ensemble, Trajectory};
+use crate::data::{Ensemble, States, Trajectory};
 use crate::error::Result;
 
 /// Pairs of one block at one lag of the grid.
@@ -15,9 +15,9 @@ pub(crate) struct PairTile {
     /// Index of the lag in the grid.
     pub(crate) lag: usize,
     /// Initial states, (D, n).
-    pub(crate) initial: Vec<f64>,
+    pub(crate) initial: States,
     /// Future states, (D, n).
-    pub(crate) future: Vec<f64>,
+    pub(crate) future: States,
     /// The time between the two, (n).
     pub(crate) times: Vec<f64>,
 }
@@ -80,20 +80,19 @@ fn pairs<'a>(
 
 impl PairTile {
     fn fill(&mut self, trajectory: &Trajectory, pairs: &[(usize, usize)]) {
-        let (dim, n) = (trajectory.dim(), pairs.len());
-        self.initial.resize(dim * n, 0.0);
-        self.future.resize(dim * n, 0.0);
-        self.times.clear();
-        let mut row = vec![0.0; dim];
-        for (s, &(initial, future)) in pairs.iter().enumerate() {
-            for (at, out) in [(initial, &mut self.initial), (future, &mut self.future)] {
-                trajectory.row(at, &mut row);
-                for (i, value) in row.iter().enumerate() {
-                    out[i * n + s] = *value;
-                }
-            }
-            self.times
-                .push(trajectory.time(future) - trajectory.time(initial));
+        self.initial
+            .pick(trajectory, pairs.iter().map(|pair| pair.0));
+        // At lag zero both ends are the same sample.
+        if pairs.iter().any(|(initial, future)| initial != future) {
+            self.future
+                .pick(trajectory, pairs.iter().map(|pair| pair.1));
+        } else {
+            self.future.clone_from(&self.initial);
         }
+        let time = |(initial, future): &(usize, usize)| {
+            trajectory.time(*future) - trajectory.time(*initial)
+        };
+        self.times.clear();
+        self.times.extend(pairs.iter().map(time));
     }
 }

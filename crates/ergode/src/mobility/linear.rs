@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::{Mobility, factorise};
-use crate::data::{Ensemble, Trajectory};
+use crate::data::{Ensemble, States, Trajectory};
 use crate::error::{Error, Result};
 use crate::observable::{Functions, Moments, Polynomial, Polynomials};
 
@@ -167,23 +167,17 @@ impl LinearMobility {
         const TILE: usize = 256;
         let dim = self.dim();
         let mean = &self.basis.standardiser().mean;
-        let (mut states, mut x) = (vec![0.0; dim * TILE], vec![0.0; dim * TILE]);
-        let mut tensors = vec![0.0; dim * dim * TILE];
+        let (mut states, mut tensors) = (States::default(), Vec::new());
         let mut violations = 0;
         for start in rows.clone().step_by(TILE) {
             let end = rows.end.min(start + TILE);
-            let n = end - start;
-            trajectory.copy_rows(start..end, &mut states[..dim * n]);
-            for (s, state) in states[..dim * n].chunks_exact(dim).enumerate() {
-                for (i, value) in state.iter().enumerate() {
-                    x[i * n + s] = mean[i] + stretch * (value - mean[i]);
-                }
+            states.load(trajectory, start..end);
+            if stretch != 1.0 {
+                states.stretch(mean, stretch);
             }
-            let tensors = &mut tensors[..dim * dim * n];
-            self.diffusion(&x[..dim * n], tensors);
-            violations += (0..n)
-                .filter(|s| !factorise(tensors, dim, 0..dim, n, *s))
-                .count();
+            tensors.resize(dim * dim * states.count(), 0.0);
+            self.diffusion(&states, &mut tensors);
+            violations += factorise(&mut tensors, dim, 0..dim).len();
         }
         violations
     }

@@ -100,7 +100,7 @@ pub trait Mobility: Sync {
         let dim = self.dim();
         self.diffusion(x, out);
         let n = x.len() / dim;
-        match (0..n).find(|&s| !factorise(out, dim, 0..dim, n, s)) {
+        match factorise(out, dim, 0..dim).first() {
             None => Ok(()),
             Some(s) => {
                 let state: Vec<f64> = (0..dim).map(|i| x[i * n + s]).collect();
@@ -128,34 +128,50 @@ pub(crate) fn symmetrise(tile: &mut [f64], dim: usize) {
     }
 }
 
-/// Cholesky factor of the diagonal block of state `s` in a tile, in place; false where there is none.
-pub(crate) fn factorise(
-    tile: &mut [f64],
-    dim: usize,
-    block: Range<usize>,
-    n: usize,
-    s: usize,
-) -> bool {
-    let at = |i: usize, j: usize| (i * dim + j) * n + s;
+/// Cholesky factors of the diagonal blocks of a tile of n matrices, (dim·dim, n), in their place; the states that
+/// have none, whose blocks are then without meaning.
+pub(crate) fn factorise(tile: &mut [f64], dim: usize, block: Range<usize>) -> Vec<usize> {
+    let n = tile.len() / (dim * dim);
+    let row = |i: usize, j: usize| (i * dim + j) * n..(i * dim + j + 1) * n;
+    let mut failed = Vec::new();
     for j in block.clone() {
-        for i in block.clone() {
-            if i < j {
-                tile[at(i, j)] = 0.0;
-                continue;
-            }
-            let known: f64 = (block.start..j)
-                .map(|k| tile[at(i, k)] * tile[at(j, k)])
-                .sum();
-            let rest = tile[at(i, j)] - known;
-            if i == j {
-                if rest.is_nan() || rest <= 0.0 {
-                    return false;
+        for i in block.start..j {
+            tile[row(i, j)].fill(0.0);
+        }
+        for i in j..block.end {
+            for k in block.start..j {
+                if i == j {
+                    let [out, a] = disjoint(tile, [row(j, j), row(j, k)]);
+                    for (out, a) in out.iter_mut().zip(a) {
+                        *out -= *a * *a;
+                    }
+                } else {
+                    let [out, a, b] = disjoint(tile, [row(i, j), row(i, k), row(j, k)]);
+                    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                        *out -= *a * *b;
+                    }
                 }
-                tile[at(j, j)] = rest.sqrt();
+            }
+            if i == j {
+                let diagonal = &mut tile[row(j, j)];
+                let bad = diagonal.iter().enumerate().filter(|(_, d)| !(**d > 0.0));
+                failed.extend(bad.map(|(s, _)| s));
+                diagonal.iter_mut().for_each(|d| *d = d.sqrt());
             } else {
-                tile[at(i, j)] = rest / tile[at(j, j)];
+                let [out, d] = disjoint(tile, [row(i, j), row(j, j)]);
+                for (out, d) in out.iter_mut().zip(d) {
+                    *out /= *d;
+                }
             }
         }
     }
-    true
+    failed.sort_unstable();
+    failed.dedup();
+    failed
+}
+
+/// Rows of a tile that are used together.
+fn disjoint<const K: usize>(tile: &mut [f64], rows: [Range<usize>; K]) -> [&mut [f64]; K] {
+    let rows = tile.get_disjoint_mut(rows);
+    rows.expect("different entries are different rows")
 }

@@ -252,13 +252,23 @@ impl LangevinModel {
 
     /// True where a raw state is among the samples.
     pub fn in_support(&self, x: &[f64]) -> bool {
-        let mut z = x.to_vec();
-        self.score.confinement().standardiser().forward(&mut z);
-        self.support().contains(&z)
+        self.out_of_support(x) == 0
     }
 
-    fn support(&self) -> &Support {
-        self.score.confinement().support()
+    /// Number of states of a tile, (D, n), outside the region where there were samples.
+    pub(crate) fn out_of_support(&self, x: &[f64]) -> usize {
+        let confinement = self.score.confinement();
+        let mut z = x.to_vec();
+        confinement.standardiser().forward_states(&mut z);
+        let (n, support) = (x.len() / self.dim(), confinement.support());
+        let mut state = vec![0.0; self.dim()];
+        let outside = (0..n).filter(|s| {
+            for (value, row) in state.iter_mut().zip(z.chunks_exact(n)) {
+                *value = row[*s];
+            }
+            !support.contains(&state)
+        });
+        outside.count()
     }
 
     fn scale(&self) -> &[f64] {
@@ -354,26 +364,27 @@ impl LangevinModel {
         let (dim, block) = (self.dim(), self.mobility.block());
         let n = tile.len() / (dim * dim);
         symmetrise(tile, dim);
-        let mut diffusion = vec![0.0; block * block];
-        let mut repaired = 0;
-        for s in 0..n {
-            let mut sound = true;
-            for first in (0..dim).step_by(block) {
-                let at = |k: usize| ((first + k / block) * dim + first + k % block) * n + s;
-                for (k, value) in diffusion.iter_mut().enumerate() {
-                    *value = tile[at(k)];
+        let (mut diffusion, mut one) = (Vec::new(), vec![0.0; block * block]);
+        let mut repaired = Vec::new();
+        for first in (0..dim).step_by(block) {
+            // Row k of the block in the tile, kept for states whose D has no factor.
+            let at = |k: usize| ((first + k / block) * dim + first + k % block) * n;
+            diffusion.clear();
+            (0..block * block).for_each(|k| diffusion.extend_from_slice(&tile[at(k)..][..n]));
+            for s in factorise(tile, dim, first..first + block) {
+                for (k, value) in one.iter_mut().enumerate() {
+                    *value = diffusion[k * n + s];
                 }
-                if !factorise(tile, dim, first..first + block, n, s) {
-                    sound = false;
-                    self.positive_factor(first, &mut diffusion);
-                    for (k, value) in diffusion.iter().enumerate() {
-                        tile[at(k)] = *value;
-                    }
+                self.positive_factor(first, &mut one);
+                for (k, value) in one.iter().enumerate() {
+                    tile[at(k) + s] = *value;
                 }
+                repaired.push(s);
             }
-            repaired += usize::from(!sound);
         }
-        repaired
+        repaired.sort_unstable();
+        repaired.dedup();
+        repaired.len()
     }
 
     /// Σ of the nearest positive matrix, in the place of the block of D that begins at `first`; NaN

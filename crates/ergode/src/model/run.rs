@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::LangevinModel;
 use crate::control::Control;
-use crate::data::Trajectory;
+use crate::data::{States, Trajectory};
 use crate::error::Result;
 use crate::random::Stream;
 use crate::simulate::{Initial, SimulateConfig, Simulation, simulate_ensemble};
@@ -52,24 +52,17 @@ pub fn simulate_model(
 /// Finite samples, those outside the support, those where D is not positive definite.
 fn count(model: &LangevinModel, trajectory: &Trajectory, control: &Control) -> Result<[usize; 3]> {
     const TILE: usize = 256;
-    let dim = model.dim();
-    let (mut row, mut x) = (vec![0.0; dim], vec![0.0; dim * TILE]);
-    let mut tensors = vec![0.0; dim * dim * TILE];
+    let (mut states, mut tensors) = (States::default(), Vec::new());
     let mut counts = [0; 3];
     let finite: Vec<usize> = (0..trajectory.len())
         .filter(|i| !trajectory.is_gap(*i))
         .collect();
     for rows in finite.chunks(TILE) {
-        let n = rows.len();
-        for (s, i) in rows.iter().enumerate() {
-            trajectory.row(*i, &mut row);
-            counts[1] += usize::from(!model.in_support(&row));
-            for (k, value) in row.iter().enumerate() {
-                x[k * n + s] = *value;
-            }
-        }
-        counts[0] += n;
-        counts[2] += model.noise_factor(&x[..dim * n], &mut tensors[..dim * dim * n]);
+        states.pick(trajectory, rows.iter().copied());
+        tensors.resize(model.dim() * states.len(), 0.0);
+        counts[0] += rows.len();
+        counts[1] += model.out_of_support(&states);
+        counts[2] += model.noise_factor(&states, &mut tensors);
         control.advance(0)?;
     }
     Ok(counts)

@@ -13,6 +13,7 @@ mod polynomial;
 mod powers;
 mod program;
 mod spin;
+mod standardised;
 mod stored;
 
 pub use expression::Expressions;
@@ -25,6 +26,7 @@ pub(crate) use moments::{NoiseRemoval, exponents, index};
 pub use monomial::Monomials;
 pub(crate) use polynomial::{Polynomial, Polynomials};
 pub use spin::{RadialBasis, SpinFamilies};
+pub(crate) use standardised::Standardised;
 pub use stored::StoredLibrary;
 
 use std::any::Any;

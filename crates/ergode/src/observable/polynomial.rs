@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::{Functions, Monomials, tile_width};
+use super::{Functions, Monomials, Standardised, tile_width};
 use crate::data::Standardiser;
 use crate::error::Result;
 
@@ -104,8 +104,7 @@ impl Polynomial {
 /// Polynomials of standardised coordinates, as functions of the raw ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Polynomials {
-    standardiser: Standardiser,
-    library: Monomials,
+    monomials: Standardised<Monomials>,
     labels: Vec<String>,
     /// (polynomial, monomial)
     coefficients: Array2<f64>,
@@ -131,8 +130,10 @@ impl Polynomials {
             }
         }
         Ok(Self {
-            standardiser: standardiser.clone(),
-            library: Monomials::from_exponents(names, exponents)?,
+            monomials: Standardised::new(
+                standardiser.clone(),
+                Monomials::from_exponents(names, exponents)?,
+            ),
             labels: (0..polynomials.len()).map(|k| format!("p{k}")).collect(),
             coefficients,
         })
@@ -142,13 +143,13 @@ impl Polynomials {
 impl Polynomials {
     /// The exponents, and the coefficients, (polynomial, exponents).
     pub(crate) fn terms(&self) -> (Vec<Vec<u32>>, ArrayView2<'_, f64>) {
-        (self.library.exponents(), self.coefficients.view())
+        (self.monomials.inner().exponents(), self.coefficients.view())
     }
 }
 
 impl Functions for Polynomials {
     fn dim(&self) -> usize {
-        self.library.dim()
+        self.monomials.dim()
     }
     fn labels(&self) -> &[String] {
         &self.labels
@@ -158,14 +159,8 @@ impl Functions for Polynomials {
         if n == 0 {
             return;
         }
-        let mut z = x.to_vec();
-        for (i, row) in z.chunks_exact_mut(n).enumerate() {
-            let (mean, scale) = (self.standardiser.mean[i], self.standardiser.scale[i]);
-            row.iter_mut()
-                .for_each(|value| *value = (*value - mean) / scale);
-        }
-        let mut monomials = vec![0.0; self.library.len() * n];
-        self.library.values(&z, &mut monomials);
+        let mut monomials = vec![0.0; self.monomials.len() * n];
+        self.monomials.values(x, &mut monomials);
         out.fill(0.0);
         for (row, coefficients) in out.chunks_exact_mut(n).zip(self.coefficients.rows()) {
             for (monomial, &a) in monomials.chunks_exact(n).zip(coefficients) {

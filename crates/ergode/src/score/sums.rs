@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::VectorFields;
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser, Trajectory};
+use crate::data::{Ensemble, Standardiser, States, Trajectory};
 use crate::error::{Error, Result, require_positive};
 use crate::lagged::{BlockId, LaggedConfig};
 use crate::random::{Purpose, Stream};
+use crate::simd;
 
 /// What a score in a linear span minimises.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -177,10 +178,9 @@ struct Worker<'a> {
     /// States in a tile.
     tile: usize,
     sums: BlockSums,
-    state: Vec<f64>,
     ones: Vec<f64>,
     /// z, (D, n).
-    z: Vec<f64>,
+    z: States,
     /// ξ and z ± σξ, (D, n).
     xi: Vec<f64>,
     moved: Vec<f64>,
@@ -210,9 +210,8 @@ impl<'a> Worker<'a> {
             noise,
             tile: (TILE_NUMBERS / (functions * dim).max(1)).clamp(16, 256),
             sums: BlockSums::zeros(functions),
-            state: vec![0.0; dim],
             ones: vec![1.0; dim],
-            z: Vec::new(),
+            z: States::default(),
             xi: Vec::new(),
             moved: Vec::new(),
             values: Vec::new(),
@@ -223,14 +222,8 @@ impl<'a> Worker<'a> {
     /// Rows as a tile of standardised states, coordinate-major.
     fn load(&mut self, trajectory: &Trajectory, rows: &[usize]) {
         let n = rows.len();
-        self.z.resize(self.fields.dim() * n, 0.0);
-        for (s, &row) in rows.iter().enumerate() {
-            trajectory.row(row, &mut self.state);
-            self.standardiser.forward(&mut self.state);
-            for (i, value) in self.state.iter().enumerate() {
-                self.z[i * n + s] = *value;
-            }
-        }
+        self.z.pick(trajectory, rows.iter().copied());
+        self.z.standardise(self.standardiser);
         self.sums.samples += n as f64;
         self.values
             .resize(self.sums.divergence.len() * self.z.len(), 0.0);
@@ -247,7 +240,7 @@ impl<'a> Worker<'a> {
             for (sum, row) in
                 (self.sums.divergence.iter_mut()).zip(self.divergences.chunks_exact(n))
             {
-                *sum += row.iter().sum::<f64>();
+                *sum += simd::sum(row);
             }
             self.sums.add_gram(&self.values, 1.0);
             return;
@@ -256,7 +249,7 @@ impl<'a> Worker<'a> {
         self.moved.resize(self.z.len(), 0.0);
         self.xi.fill_with(|| stream.normal());
         for sign in [1.0, -1.0] {
-            for ((moved, z), xi) in self.moved.iter_mut().zip(&self.z).zip(&self.xi) {
+            for ((moved, z), xi) in self.moved.iter_mut().zip(self.z.iter()).zip(&self.xi) {
                 *moved = z + sign * *sigma * xi;
             }
             self.fields.fields(&self.moved, &mut self.values);

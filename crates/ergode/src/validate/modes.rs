@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::setting::same_time;
 use crate::check::decorrelation_times;
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser};
+use crate::data::{Ensemble, Standardiser, States};
 use crate::error::{Error, Result};
 use crate::lagged::{
     Jackknife, LagGrid, LaggedConfig, PairSums, PairTile, Subsample, accumulate_lagged,
@@ -129,7 +129,7 @@ struct Space {
 /// Σ of one block: ∇φ M ∇φᵀ, φ φᵀ and the number of samples, flat; and buffers.
 struct Sums {
     totals: Vec<f64>,
-    z: Vec<f64>,
+    z: States,
     values: Vec<f64>,
     gradients: Vec<f64>,
     pushed: Vec<f64>,
@@ -151,7 +151,7 @@ impl Space {
         };
         let zero = || Sums {
             totals: vec![0.0; 2 * size * size + 1],
-            z: Vec::new(),
+            z: States::default(),
             values: Vec::new(),
             gradients: Vec::new(),
             pushed: Vec::new(),
@@ -179,10 +179,7 @@ impl Space {
         let (n, size, dim) = (tile.times.len(), self.library.len(), mobility.dim());
         let scale = &self.scales.scale;
         sums.z.clone_from(&tile.initial);
-        for (i, row) in sums.z.chunks_exact_mut(n).enumerate() {
-            let mean = self.scales.mean[i];
-            row.iter_mut().for_each(|x| *x = (*x - mean) / scale[i]);
-        }
+        sums.z.standardise(&self.scales);
         sums.values.resize(size * n, 0.0);
         sums.gradients.resize(size * dim * n, 0.0);
         sums.pushed.resize(size * dim * n, 0.0);
@@ -203,12 +200,9 @@ impl Space {
                 }
             }
         }
-        let matrix = |values: &Vec<f64>, columns: usize| {
-            Array2::from_shape_vec((size, columns), values.clone()).expect("function, state")
-        };
-        let values = matrix(&sums.values, n);
+        let values = matrix(&sums.values, size);
         let products = [
-            matrix(&sums.gradients, dim * n).dot(&matrix(&sums.pushed, dim * n).t()),
+            matrix(&sums.gradients, size).dot(&matrix(&sums.pushed, size).t()),
             values.dot(&values.t()),
         ];
         let products = products.iter().flatten();
@@ -325,4 +319,10 @@ fn implied(matrix: ArrayView2<f64>, lag: f64, count: usize) -> Vec<f64> {
     scales.sort_by(|a, b| b.total_cmp(a));
     scales.resize(count, f64::NAN);
     scales
+}
+
+/// A tile of functions as a matrix of `rows` rows.
+fn matrix(values: &[f64], rows: usize) -> ArrayView2<'_, f64> {
+    let shape = (rows, values.len() / rows.max(1));
+    ArrayView2::from_shape(shape, values).expect("function, state")
 }

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::tensor::TensorMap;
 use crate::control::Control;
-use crate::data::Standardiser;
+use crate::data::{Standardiser, States};
 use crate::error::Result;
 use crate::lagged::{PairTile, Pool};
 use crate::mobility::conditional::{Channels, ConditionalOperator, PairValues};
@@ -77,22 +77,16 @@ impl Source<'_> {
         self.control.advance(0)?;
         let (grid, dim) = (self.operator.grid(), self.standardiser.scale.len());
         let mut tile = PairTile {
-            initial: vec![0.0; dim * states],
+            initial: States::zeros(dim, states),
             ..PairTile::default()
         };
-        let mut futures = vec![(vec![0.0; dim * states], vec![0.0; states]); grid.len()];
-        let (mut rows, mut x) = (Vec::new(), vec![0.0; dim]);
+        let mut futures = vec![(States::zeros(dim, states), vec![0.0; states]); grid.len()];
+        let mut rows = Vec::new();
         for s in 0..states {
             let (trajectory, initial) = pool.fan(grid, &mut stream, &mut rows)?;
-            let mut copy = |row: usize, out: &mut [f64]| {
-                trajectory.row(row, &mut x);
-                for (i, value) in x.iter().enumerate() {
-                    out[i * states + s] = *value;
-                }
-            };
-            copy(initial, &mut tile.initial);
+            tile.initial.place(s, trajectory, initial);
             for (row, (future, times)) in rows.iter().zip(&mut futures) {
-                copy(*row, future);
+                future.place(s, trajectory, *row);
                 times[s] = trajectory.time(*row) - trajectory.time(initial);
             }
         }
