@@ -4,19 +4,10 @@ use std::ops::Range;
 
 use ndarray::{ArcArray3, Array2, Axis};
 
-use super::scan::{Scan, scan};
+use super::scan::{Scan, Segment, scan};
 use super::trajectory::{Times, Trajectory};
 use crate::control::Control;
 use crate::error::{Error, Result};
-
-/// A maximal run of consecutive rows of one trajectory without NaN.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Index of the trajectory in [`Ensemble::trajectories`].
-    pub trajectory: usize,
-    /// The rows of that trajectory.
-    pub rows: Range<usize>,
-}
 
 /// How much of the start of every trajectory to leave out.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,10 +5,18 @@ use std::ops::Range;
 use ndarray::{ArrayView2, s};
 use rayon::prelude::*;
 
-use super::ensemble::Segment;
 use super::trajectory::{Times, Trajectory, Values};
 use crate::control::Control;
 use crate::error::{Error, Result};
+
+/// A maximal run of consecutive rows of one trajectory without NaN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Index of the trajectory in [`Ensemble::trajectories`].
+    pub trajectory: usize,
+    /// The rows of that trajectory.
+    pub rows: Range<usize>,
+}
 
 /// Numbers that one parallel task looks at.
 const BLOCK: usize = 1 << 16;

@@ -4,7 +4,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::ensemble::Ensemble;
-use super::standardise::{Standardiser, blocks};
+use super::scales::blocks;
+use super::standardise::Standardiser;
 use crate::control::Control;
 use crate::error::{Error, Result};
 

@@ -11,9 +11,9 @@ use super::blocks::{BlockId, Blocking};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
-use crate::data::{Ensemble, States, Trajectory};
+use crate::data::{Ensemble, Standardiser, States, Trajectory};
 use crate::error::{Error, Result};
-use crate::observable::{Functions, Monomials};
+use crate::observable::{Functions, Monomials, Standardised};
 use crate::simd;
 
 /// How statistics are collected.
@@ -31,15 +31,18 @@ pub struct LaggedConfig {
 /// Initial samples in a tile: the inner dimension of the matrix products.
 const TILE: usize = 256;
 
-/// Sums of all monomials up to `degree`, (the constant, monomial) at the one lag zero.
+/// Sums of all monomials of the standardised coordinates up to `degree`, (the constant, monomial) at the one lag
+/// zero.
 pub(crate) fn accumulate_moments(
     ensemble: &Ensemble,
+    standardiser: &Standardiser,
     degree: usize,
     config: &LaggedConfig,
     control: &Control,
 ) -> Result<LaggedSums> {
     let constant = Monomials::new(ensemble.names(), 0..=0)?;
     let monomials = Monomials::new(ensemble.names(), 0..=degree)?;
+    let monomials = Standardised::new(standardiser.clone(), monomials);
     let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
     accumulate_lagged(ensemble, &constant, &monomials, &zero, config, control)
 }

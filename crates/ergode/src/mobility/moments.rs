@@ -17,7 +17,7 @@ use crate::lagged::{
     BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, PairSums, accumulate_lagged,
     accumulate_moments,
 };
-use crate::observable::{Moments, Monomials, NoiseRemoval, exponents, index};
+use crate::observable::{Moments, Monomials, NoiseRemoval, Standardised, exponents, index};
 
 /// What polynomial equations need to know of a process.
 #[derive(Clone, Debug)]
@@ -85,15 +85,19 @@ pub fn accumulate_polynomials(
         ));
     }
     let names = ensemble.names();
-    let standardised = ensemble.standardised(standardiser);
     let mut grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
     if config.initial_degree <= config.future_degree {
         grid = grid.with_ends_off();
     }
-    let future = Monomials::new(names, 0..=config.future_degree)?;
-    let initial = Monomials::new(names, 0..=config.initial_degree)?;
+    let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
+        Ok(Standardised::new(
+            standardiser.clone(),
+            Monomials::new(names, 0..=degree)?,
+        ))
+    };
+    let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
     let statistics = &config.statistics;
-    let lagged = accumulate_lagged(&standardised, &future, &initial, &grid, statistics, control)?;
+    let lagged = accumulate_lagged(ensemble, &future, &initial, &grid, statistics, control)?;
     let degree = config.moment_degree;
     let moments = exponents(names.len(), degree)?;
     Ok(PolynomialSums {
@@ -101,7 +105,7 @@ pub fn accumulate_polynomials(
         standardiser: standardiser.clone(),
         config: config.clone(),
         index: Arc::new(index(&moments)),
-        moments: accumulate_moments(&standardised, degree, statistics, control)?,
+        moments: accumulate_moments(ensemble, standardiser, degree, statistics, control)?,
         lagged,
         noise: None,
     })

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::parts::BoundedMobility;
-use crate::data::{Ensemble, Support};
+use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};

@@ -30,6 +30,18 @@ pub trait Functions: Sync {
     }
 }
 
+impl<F: Functions + ?Sized> Functions for &F {
+    fn dim(&self) -> usize {
+        (**self).dim()
+    }
+    fn labels(&self) -> &[String] {
+        (**self).labels()
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        (**self).values(x, out);
+    }
+}
+
 /// Functions given by a closure that computes all of them at one state.
 pub struct FunctionList<F> {
     dim: usize,

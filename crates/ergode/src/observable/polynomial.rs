@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ndarray::{Array2, ArrayView2};
+use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
 use super::{Functions, Monomials, Standardised, tile_width};
@@ -161,9 +162,30 @@ impl Functions for Polynomials {
         }
         let mut monomials = vec![0.0; self.monomials.len() * n];
         self.monomials.values(x, &mut monomials);
-        out.fill(0.0);
-        for (row, coefficients) in out.chunks_exact_mut(n).zip(self.coefficients.rows()) {
-            for (monomial, &a) in monomials.chunks_exact(n).zip(coefficients) {
+        Arch::new().dispatch(Combine {
+            monomials: &monomials,
+            coefficients: self.coefficients.view(),
+            out,
+        });
+    }
+}
+
+/// Σ_α a_kα z^α on a tile, with the vector instructions of the machine.
+struct Combine<'a> {
+    monomials: &'a [f64],
+    coefficients: ArrayView2<'a, f64>,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for Combine<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let n = self.out.len() / self.coefficients.nrows().max(1);
+        self.out.fill(0.0);
+        let rows = self.out.chunks_exact_mut(n.max(1));
+        for (row, coefficients) in rows.zip(self.coefficients.rows()) {
+            for (monomial, &a) in self.monomials.chunks_exact(n).zip(coefficients) {
                 if a != 0.0 {
                     for (value, monomial) in row.iter_mut().zip(monomial) {
                         *value += a * monomial;

@@ -100,9 +100,8 @@ impl CleanMoments {
             covariance[[i, j]] / (scale[i] * scale[j])
         });
         let exponents = exponents(ensemble.dim(), degree)?;
-        let standardised = ensemble.standardised(standardiser);
         Ok(Self {
-            sums: accumulate_moments(&standardised, degree, statistics, control)?,
+            sums: accumulate_moments(ensemble, standardiser, degree, statistics, control)?,
             index: std::sync::Arc::new(index(&exponents)),
             removal: NoiseRemoval::new(&exponents),
             covariance,

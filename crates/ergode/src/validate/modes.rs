@@ -14,7 +14,7 @@ use crate::lagged::{
 };
 use crate::linalg;
 use crate::mobility::{Mobility, doubling_lags};
-use crate::observable::{Functions, Library, Monomials};
+use crate::observable::{Functions, Library, Monomials, Standardised};
 
 /// The space in which modes are looked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -272,7 +272,6 @@ impl Space {
                 .chain(config.lags.iter().copied())
                 .collect()
         };
-        let standardised = ensemble.standardised(&self.scales);
         let grid = LagGrid::for_ensemble(ensemble, &lags)?;
         let size = self.library.len();
         let cost = ensemble.samples() * size * lags.len();
@@ -280,8 +279,8 @@ impl Space {
             subsample: Subsample::Stride(cost.div_ceil(10 * WORK)),
             ..LaggedConfig::default()
         };
-        let (library, data) = (&self.library, &standardised);
-        let sums = accumulate_lagged(data, library, library, &grid, &statistics, control)?;
+        let library = &Standardised::new(self.scales.clone(), &self.library);
+        let sums = accumulate_lagged(ensemble, library, library, &grid, &statistics, control)?;
         let estimate = sums.jackknife(|sums: &PairSums| {
             let zero = sums.covariance(0);
             let zero = linalg::inverse(zero.slice(s![1.., 1..]));
