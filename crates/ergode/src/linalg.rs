@@ -1,7 +1,8 @@
 //! Dense linear algebra on `ndarray` matrices, carried out by `faer`.
 
+use faer::linalg::matmul::matmul;
 use faer::linalg::solvers::Solve;
-use faer::{MatRef, Side};
+use faer::{Accum, MatMut, MatRef, Par, Side};
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 
 use crate::error::{Error, Result};
@@ -192,6 +193,16 @@ pub(crate) fn lyapunov(a: ArrayView2<f64>, q: ArrayView2<f64>) -> Option<Array2<
         u = u.dot(&u);
     }
     None
+}
+
+/// A += B Cᵀ, all row-major; B and C have `rows` rows, on one thread and with the vector instructions of the
+/// machine.
+pub(crate) fn add_product(a: &mut [f64], b: &[f64], c: &[f64], rows: usize) {
+    let columns = b.len() / rows.max(1);
+    let b = MatRef::from_row_major_slice(b, rows, columns);
+    let c = MatRef::from_row_major_slice(c, rows, columns);
+    let a = MatMut::from_row_major_slice_mut(a, rows, rows);
+    matmul(a, Accum::Add, b, c.transpose(), 1.0, Par::Seq);
 }
 
 #[cfg(test)]

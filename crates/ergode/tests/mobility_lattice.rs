@@ -261,7 +261,7 @@ fn slow_the_operator_is_the_dirichlet_form_at_lag_zero() {
         // B is linear in the score, and without one it is the divergence.
         let none = ScoreCoefficients::Known(Array1::zeros(exact_score(&system).len()));
         let none = equations(&sums, &score, none, &basis);
-        let operators = [right.operators(0), wrong.operators(0), none.operators(0)];
+        let operators = [&right, &wrong, &none].map(|equations| equations.operators(0).unwrap());
         for draw in 0..DRAWS {
             let block = random_block(100 + draw);
             let a = Array1::from(states(9, 1, 200 + draw));
@@ -376,7 +376,9 @@ fn two_ways_to_write_a_score_give_the_same_operators() {
         ScoreCoefficients::Known(beta.clone()),
         &basis,
     );
-    let gap = |a: &LatticeWeak, b: &LatticeWeak| largest(&a.operators(1) - &b.operators(1));
+    let gap = |a: &LatticeWeak, b: &LatticeWeak| {
+        largest(&a.operators(1).unwrap() - &b.operators(1).unwrap())
+    };
     assert!(gap(&one, &other) < 1e-9);
     let mut weaker = beta;
     let last = weaker.len() - 4;

@@ -5,9 +5,8 @@ use std::ops::Range;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
-use rayon::prelude::*;
 
-use super::blocks::{BlockId, Blocking};
+use super::blocks::{BlockId, Blocking, over_blocks};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -95,21 +94,14 @@ pub(crate) fn accumulate_blocks<T: Send>(
             )));
         }
     }
-    let blocks = config.blocking.plan(ensemble, config.first_trajectory);
-    control.begin(ensemble.samples() as u64);
-    let blocks = blocks
-        .par_iter()
-        .map(|block| {
-            let trajectory =
-                &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
-            let mut worker = Worker::new(trajectory, future, initial, grid);
-            block.each_tile(config.subsample, TILE, control, |segment, tile| {
-                worker.tile(segment, tile);
-            })?;
-            Ok((block.id, reduce(worker.finish())))
-        })
-        .collect();
-    ensemble.intact(blocks)
+    let (blocking, first) = (config.blocking, config.first_trajectory);
+    over_blocks(ensemble, blocking, first, control, |block, trajectory| {
+        let mut worker = Worker::new(trajectory, future, initial, grid);
+        block.each_tile(config.subsample, TILE, control, |segment, tile| {
+            worker.tile(segment, tile);
+        })?;
+        Ok(reduce(worker.finish()))
+    })
 }
 
 /// Refuse sums without pairs at one of the lags.

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::grid::Subsample;
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Trajectory};
 use crate::error::Result;
 use crate::random::{Purpose, Stream};
 
@@ -127,18 +128,39 @@ impl Block {
     ) -> Result<()> {
         for (segment, rows) in &self.starts {
             let mut done = rows.start;
-            let starts = self.initial_rows(segment, rows, subsample);
-            in_tiles(starts, size, |tile| {
+            let mut step = |tile: &[usize]| {
                 visit(segment, tile);
                 let end = tile[tile.len() - 1] + 1;
                 let passed = (end - done) as u64;
                 done = end;
                 control.advance(passed)
-            })?;
+            };
+            match subsample {
+                // The same rows without the cost of choosing them one by one.
+                Subsample::All => in_tiles(rows.clone(), size, &mut step),
+                _ => in_tiles(self.initial_rows(segment, rows, subsample), size, &mut step),
+            }?;
             control.advance((rows.end - done) as u64)?;
         }
         Ok(())
     }
+}
+
+/// What `work` makes of every block, with the trajectory that it lies in; blocks run side by side.
+pub(crate) fn over_blocks<T: Send>(
+    ensemble: &Ensemble,
+    blocking: Blocking,
+    first_trajectory: usize,
+    control: &Control,
+    work: impl Fn(&Block, &Trajectory) -> Result<T> + Sync,
+) -> Result<Vec<(BlockId, T)>> {
+    let blocks = blocking.plan(ensemble, first_trajectory);
+    control.begin(ensemble.samples() as u64);
+    let done = blocks.par_iter().map(|block| {
+        let trajectory = &ensemble.trajectories()[block.id.trajectory - first_trajectory];
+        Ok((block.id, work(block, trajectory)?))
+    });
+    ensemble.intact(done.collect())
 }
 
 /// Calls `visit` with `size` items at a time, the last time with fewer: blocks of a long record have more

@@ -12,6 +12,7 @@ mod tiles;
 
 pub use accumulate::{LaggedConfig, accumulate_lagged};
 pub(crate) use accumulate::{accumulate_blocks, accumulate_moments};
+pub(crate) use blocks::over_blocks;
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};

@@ -1,9 +1,7 @@
 //! A pass over lagged pairs for statistics that do not factor into future times initial.
 
-use rayon::prelude::*;
-
 use super::accumulate::LaggedConfig;
-use super::blocks::{Block, BlockId, in_tiles};
+use super::blocks::{Block, BlockId, in_tiles, over_blocks};
 use super::grid::LagGrid;
 use crate::control::Control;
 use crate::data::{Ensemble, States, Trajectory};
@@ -36,29 +34,22 @@ pub(crate) fn accumulate_pairs<T: Send>(
 ) -> Result<Vec<(BlockId, T)>> {
     config.subsample.validate()?;
     grid.check(ensemble)?;
-    let blocks = config.blocking.plan(ensemble, config.first_trajectory);
-    control.begin(ensemble.samples() as u64);
-    let blocks = blocks
-        .par_iter()
-        .map(|block| {
-            let trajectory =
-                &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
-            let (mut sums, mut tile) = (zero(), PairTile::default());
-            for (lag, _) in grid.lags().iter().enumerate() {
-                tile.lag = lag;
-                let pairs = pairs(block, trajectory, grid, lag, config);
-                in_tiles(pairs, TILE, |pairs| {
-                    tile.fill(trajectory, pairs);
-                    add(&mut sums, &tile);
-                    control.advance(0)
-                })?;
-            }
-            let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);
-            control.advance(rows.sum())?;
-            Ok((block.id, sums))
-        })
-        .collect();
-    ensemble.intact(blocks)
+    let (blocking, first) = (config.blocking, config.first_trajectory);
+    over_blocks(ensemble, blocking, first, control, |block, trajectory| {
+        let (mut sums, mut tile) = (zero(), PairTile::default());
+        for (lag, _) in grid.lags().iter().enumerate() {
+            tile.lag = lag;
+            let pairs = pairs(block, trajectory, grid, lag, config);
+            in_tiles(pairs, TILE, |pairs| {
+                tile.fill(trajectory, pairs);
+                add(&mut sums, &tile);
+                control.advance(0)
+            })?;
+        }
+        let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);
+        control.advance(rows.sum())?;
+        Ok(sums)
+    })
 }
 
 /// (initial, future) rows of a block at one lag.

@@ -11,6 +11,7 @@ mod identifiability;
 mod ladder;
 mod lattice;
 mod linear;
+mod linear_equations;
 mod moments;
 mod neural;
 mod noise;
@@ -26,8 +27,8 @@ mod weak;
 
 pub use basis::TensorBasis;
 pub use conditional::{
-    Conditional, ConditionalOperator, OperatorSums, ResidualConfig, ResidualTarget,
-    estimate_residual,
+    Conditional, ConditionalOperator, ConditionalPlan, OperatorSums, ResidualConfig,
+    ResidualTarget, estimate_residual,
 };
 pub use config::{MeanConstraint, MobilityConfig};
 pub use constant::{
@@ -39,9 +40,11 @@ pub use identifiability::{CorrelationBound, Identifiability};
 pub use ladder::{LadderConfig, fit_mobility_ladder};
 pub use lattice::{
     HomogeneousSlice, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
-    ScoreCoefficients, SpinNeighbourhood, accumulate_lattice, neighbourhood_families,
+    LatticeWeakPlan, ScoreCoefficients, SpinNeighbourhood, accumulate_lattice,
+    neighbourhood_families,
 };
 pub use linear::LinearMobility;
+pub use linear_equations::{Design, LinearEquations, LinearPlan};
 pub use moments::{
     Expectations, PolynomialConfig, PolynomialSums, accumulate_polynomials,
     accumulate_site_polynomials, doubling_lags,
@@ -60,7 +63,7 @@ pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
-pub use weak::{TimeForm, Weak, WeakConfig};
+pub use weak::{TimeForm, Weak, WeakConfig, WeakPlan};
 
 use std::ops::Range;
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
-use super::equations::{Equations, GeneratorResidual, choose};
+use super::equations::GeneratorResidual;
+use super::linear_equations::{Design, LinearEquations, LinearPlan};
 use super::moments::{Expectations, PolynomialSums, correlations};
 use super::operators::{StationaryOperators, divergence, flow};
 use super::semigroup::test_functions;
@@ -104,19 +105,11 @@ impl WeakConfig {
 ///
 /// The test functions are the polynomials of degree 1 up to `test_degree`, orthonormal under the
 /// data. A polynomial score is estimated anew in every set of blocks, so that errors include its own.
-#[derive(Clone, Debug)]
-pub struct Weak {
-    plan: Arc<Plan>,
-    blocks: Vec<usize>,
-    moments: Moments,
-    lags: Vec<f64>,
-    observed: Array1<f64>,
-    /// (equation, coefficient)
-    design: Array2<f64>,
-}
+pub type Weak = LinearEquations<WeakPlan>;
 
+/// What the equations of the weak form are assembled from.
 #[derive(Debug)]
-struct Plan {
+pub struct WeakPlan {
     basis: TensorBasis,
     config: WeakConfig,
     /// The test functions in monomials, (test, α).
@@ -193,7 +186,7 @@ impl Weak {
         }
         let (of_c, of_b) = time.weights(lags)?;
         let columns = operators.iter().map(|o| in_time(&of_b, o));
-        let plan = Plan {
+        let plan = WeakPlan {
             basis: basis.clone(),
             config: WeakConfig::default(),
             tests: Array2::zeros((0, 0)),
@@ -202,10 +195,12 @@ impl Weak {
         Ok(Self {
             plan: Arc::new(plan),
             blocks: Vec::new(),
-            moments,
-            lags: lags.to_vec(),
-            observed: in_time(&of_c, correlations),
-            design: stack_columns(&columns.collect::<Vec<_>>()),
+            design: Design {
+                moments,
+                lags: lags.to_vec(),
+                observed: in_time(&of_c, correlations),
+                matrix: stack_columns(&columns.collect::<Vec<_>>()),
+            },
         })
     }
 
@@ -217,7 +212,7 @@ impl Weak {
     ) -> Result<Self> {
         sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
-        let plan = Plan {
+        let plan = WeakPlan {
             tests: tests(&sums.expectations(&blocks).moments, basis.dim(), config)?,
             basis: basis.clone(),
             config: config.clone(),
@@ -225,19 +220,24 @@ impl Weak {
         };
         Self::assemble(Arc::new(plan), blocks)
     }
+}
 
-    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>) -> Result<Self> {
-        let (expectations, operators) = match &plan.source {
+impl LinearPlan for WeakPlan {
+    fn basis(&self) -> &TensorBasis {
+        &self.basis
+    }
+    fn assemble(&self, blocks: &[usize]) -> Result<Design> {
+        let (expectations, operators) = match &self.source {
             Source::Polynomials(sums) => {
-                let expectations = sums.expectations(&blocks);
+                let expectations = sums.expectations(blocks);
                 let degree = sums.config().initial_degree;
-                let operators = plan.polynomial_operators(&expectations, degree)?;
+                let operators = self.polynomial_operators(&expectations, degree)?;
                 (expectations, operators)
             }
             Source::Operators(sums, lagged) => {
                 let totals = lagged.total_of(|k| blocks.binary_search(&k).is_ok());
-                let operators = plan.evaluated_operators(&correlations(&totals));
-                (sums.expectations(&blocks), operators)
+                let operators = self.evaluated_operators(&correlations(&totals));
+                (sums.expectations(blocks), operators)
             }
             Source::Exact => {
                 return Err(Error::input(
@@ -245,77 +245,45 @@ impl Weak {
                 ));
             }
         };
-        let known = plan.tests.ncols();
+        let known = self.tests.ncols();
         let c = expectations.correlations.slice(s![.., ..known, ..known]);
-        let initial = transform(&c.to_owned(), plan.tests.view(), Axis(2));
-        let c = transform(&initial, plan.tests.view(), Axis(1));
-        let (of_c, of_b) = plan.config.time.weights(&expectations.lags)?;
+        let initial = transform(&c.to_owned(), self.tests.view(), Axis(2));
+        let c = transform(&initial, self.tests.view(), Axis(1));
+        let (of_c, of_b) = self.config.time.weights(&expectations.lags)?;
         let columns: Vec<_> = operators.iter().map(|o| in_time(&of_b, o)).collect();
-        Ok(Self {
+        Ok(Design {
             observed: in_time(&of_c, &c),
-            design: stack_columns(&columns),
+            matrix: stack_columns(&columns),
             moments: expectations.moments,
             lags: expectations.lags,
-            plan,
-            blocks,
         })
     }
-}
-
-impl Equations for Weak {
-    fn basis(&self) -> &TensorBasis {
-        &self.plan.basis
-    }
-    fn moments(&self) -> &Moments {
-        &self.moments
-    }
-    fn blocks(&self) -> usize {
-        self.blocks.len()
-    }
-    fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
-        let some = Self::assemble(self.plan.clone(), choose(&self.blocks, keep))?;
-        Ok(Box::new(some))
-    }
-    fn observed(&self) -> ArrayView1<'_, f64> {
-        self.observed.view()
-    }
-    fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
-        Ok(self.design.dot(&coefficients))
-    }
-    fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
-        Ok((self.design.dot(&coefficients), self.design.clone()))
-    }
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
-        let known = !matches!(self.plan.source, Source::Exact);
-        known.then(|| self.plan.tests.view())
+        let known = !matches!(self.source, Source::Exact);
+        known.then(|| self.tests.view())
     }
     /// The residual of each equation, in the integral form over the length of its step.
-    fn generator_residual(
-        &self,
-        coefficients: ArrayView1<f64>,
-    ) -> Result<Option<GeneratorResidual>> {
-        if matches!(self.plan.source, Source::Exact) {
-            return Ok(None);
+    fn generator_residual(&self, residual: Array1<f64>, lags: &[f64]) -> Option<GeneratorResidual> {
+        if matches!(self.source, Source::Exact) {
+            return None;
         }
-        let time = &self.plan.config.time;
-        let (spans, count) = (time.spans(&self.lags), self.plan.tests.nrows());
-        let values = self.predict(coefficients)? - &self.observed;
-        let values = values.into_shape_with_order((spans.len(), count, count));
+        let (spans, count) = (self.config.time.spans(lags), self.tests.nrows());
+        let values = residual.into_shape_with_order((spans.len(), count, count));
         let mut values = values.expect("lag, m, n");
-        if let TimeForm::Integral(_) = time {
+        if let TimeForm::Integral(_) = self.config.time {
             for (mut part, span) in values.outer_iter_mut().zip(&spans) {
                 part /= *span;
             }
         }
-        Ok(Some(GeneratorResidual {
+        Some(GeneratorResidual {
             values,
             spans,
             misfit: None,
-        }))
+        })
     }
 }
 
-impl Plan {
+impl WeakPlan {
     /// ⟨φ_m(x_t) B_n(x_0)⟩ of every field, (lag, m, n), from correlations of monomials.
     fn polynomial_operators(
         &self,

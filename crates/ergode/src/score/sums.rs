@@ -3,14 +3,13 @@
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::fields::VectorFields;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, States, Trajectory};
 use crate::error::{Error, Result, require_positive};
-use crate::lagged::{BlockId, LaggedConfig};
+use crate::lagged::{BlockId, LaggedConfig, over_blocks};
 use crate::random::{Purpose, Stream};
 use crate::simd;
 
@@ -147,25 +146,19 @@ pub fn accumulate_score(
     if let ScoreObjective::Denoising { sigma, .. } = objective {
         require_positive("the noise sigma of the denoising objective", sigma)?;
     }
-    let blocks = config.blocking.plan(ensemble, config.first_trajectory);
-    control.begin(ensemble.samples() as u64);
-    let blocks = blocks
-        .par_iter()
-        .map(|block| {
-            let trajectory =
-                &ensemble.trajectories()[block.id.trajectory - config.first_trajectory];
-            let mut worker = Worker::new(fields, standardiser, objective, block.id);
-            let size = worker.tile;
-            block.each_tile(config.subsample, size, control, |_, tile| {
-                worker.load(trajectory, tile);
-                worker.add();
-            })?;
-            Ok((block.id, worker.sums.finish()))
-        })
-        .collect::<Result<_>>();
+    let (blocking, first) = (config.blocking, config.first_trajectory);
+    let blocks = over_blocks(ensemble, blocking, first, control, |block, trajectory| {
+        let mut worker = Worker::new(fields, standardiser, objective, block.id);
+        let size = worker.tile;
+        block.each_tile(config.subsample, size, control, |_, tile| {
+            worker.load(trajectory, tile);
+            worker.add();
+        })?;
+        Ok(worker.sums.finish())
+    })?;
     Ok(ScoreSums {
         labels: fields.labels().to_vec(),
-        blocks: ensemble.intact(blocks)?,
+        blocks,
     })
 }
 

@@ -188,28 +188,26 @@ impl Space {
         self.library.gradient_tile(&sums.z, &mut sums.gradients);
         mobility.mobility(&tile.initial, &mut sums.tensors);
         // M ∇φᵀ in standardised coordinates.
+        for (k, tensor) in sums.tensors.chunks_exact_mut(n).enumerate() {
+            let unit = 1.0 / (scale[k / dim] * scale[k % dim]);
+            tensor.iter_mut().for_each(|m| *m *= unit);
+        }
         sums.pushed.fill(0.0);
         for f in 0..size {
             for (i, j) in (0..dim * dim).map(|k| (k / dim, k % dim)) {
-                let unit = 1.0 / (scale[i] * scale[j]);
                 let tensor = &sums.tensors[(i * dim + j) * n..][..n];
                 let gradient = &sums.gradients[(f * dim + j) * n..][..n];
                 let pushed = &mut sums.pushed[(f * dim + i) * n..][..n];
                 for ((out, m), g) in pushed.iter_mut().zip(tensor).zip(gradient) {
-                    *out += unit * m * g;
+                    *out += m * g;
                 }
             }
         }
-        let values = matrix(&sums.values, size);
-        let products = [
-            matrix(&sums.gradients, size).dot(&matrix(&sums.pushed, size).t()),
-            values.dot(&values.t()),
-        ];
-        let products = products.iter().flatten();
-        for (total, product) in sums.totals.iter_mut().zip(products) {
-            *total += product;
-        }
-        sums.totals[2 * size * size] += n as f64;
+        let (dissipation, rest) = sums.totals.split_at_mut(size * size);
+        let (gram, samples) = rest.split_at_mut(size * size);
+        linalg::add_product(dissipation, &sums.gradients, &sums.pushed, size);
+        linalg::add_product(gram, &sums.values, &sums.values, size);
+        samples[0] += n as f64;
     }
 
     /// The slowest modes from the sums.
@@ -318,10 +316,4 @@ fn implied(matrix: ArrayView2<f64>, lag: f64, count: usize) -> Vec<f64> {
     scales.sort_by(|a, b| b.total_cmp(a));
     scales.resize(count, f64::NAN);
     scales
-}
-
-/// A tile of functions as a matrix of `rows` rows.
-fn matrix(values: &[f64], rows: usize) -> ArrayView2<'_, f64> {
-    let shape = (rows, values.len() / rows.max(1));
-    ArrayView2::from_shape(shape, values).expect("function, state")
 }

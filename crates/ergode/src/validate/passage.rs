@@ -1,7 +1,5 @@
 //! Mean first-passage times between the low and the high states of a coordinate.
 
-use rayon::prelude::*;
-
 use super::config::ValidateConfig;
 use super::curves::{Comparison, Shape, compare};
 use super::floor::Norm;
@@ -9,7 +7,7 @@ use super::setting::Setting;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::lagged::Jackknife;
+use crate::lagged::{Jackknife, over_blocks};
 
 /// Fewest passages in a record for a mean.
 const FEWEST: f64 = 16.0;
@@ -93,12 +91,12 @@ fn phases(
     interval: f64,
     control: &Control,
 ) -> Result<Vec<Vec<f64>>> {
-    let blocks = config.blocking.plan(ensemble, 0);
-    control.begin(ensemble.samples() as u64);
-    blocks
-        .par_iter()
-        .map(|block| {
-            let trajectory = &ensemble.trajectories()[block.id.trajectory];
+    let blocks = over_blocks(
+        ensemble,
+        config.blocking,
+        0,
+        control,
+        |block, trajectory| {
             let mut sums = vec![0.0; 4 * bounds.len()];
             let mut row = vec![0.0; bounds.len()];
             for (_, rows) in &block.starts {
@@ -126,6 +124,7 @@ fn phases(
                 control.advance(rows.len() as u64)?;
             }
             Ok(sums)
-        })
-        .collect()
+        },
+    )?;
+    Ok(blocks.into_iter().map(|(_, sums)| sums).collect())
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, Axis};
 
 use super::operator::{ConditionalOperator, OperatorSums};
 use super::residual::ResidualTarget;
@@ -11,29 +11,21 @@ use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{LaggedConfig, Subsample};
 use crate::mobility::basis::TensorBasis;
-use crate::mobility::equations::{Equations, choose};
 use crate::mobility::linear::LinearMobility;
+use crate::mobility::linear_equations::{Design, LinearEquations, LinearPlan};
 use crate::mobility::moments::PolynomialSums;
 use crate::mobility::{LatticeMobility, Mobility};
-use crate::observable::Moments;
 
 /// Equations Σ_k c_k A\[T_k\] = Ċ_obs − A\[Φ\] + A_c\[Φ\] at every lag and channel, A_c being the conditional
 /// operator and A\[Φ\] that of the stationary score (`eq:deltaM_residual_constraint`): linear in the
 /// coefficients of M, and without any derivative of the tensor fields.
 ///
 /// The scores are held fixed in all blocks.
-#[derive(Clone, Debug)]
-pub struct Conditional {
-    plan: Arc<Plan>,
-    blocks: Vec<usize>,
-    moments: Moments,
-    observed: Array1<f64>,
-    /// (equation, coefficient)
-    design: Array2<f64>,
-}
+pub type Conditional = LinearEquations<ConditionalPlan>;
 
+/// What the paper's equations are assembled from.
 #[derive(Debug)]
-struct Plan {
+pub struct ConditionalPlan {
     basis: TensorBasis,
     target: ResidualTarget,
     /// The fields of the basis, then Φ.
@@ -71,37 +63,13 @@ impl Conditional {
                 target.blocks()
             )));
         }
-        let plan = Plan {
+        let plan = ConditionalPlan {
             basis: basis.clone(),
             target,
             operators,
             moments: moments.clone(),
         };
-        Ok(Self::assemble(Arc::new(plan), (0..count).collect()))
-    }
-
-    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>) -> Self {
-        let fields = plan.basis.len();
-        let keep = |k: usize| blocks.binary_search(&k).is_ok();
-        let curves = plan.target.curves_of(keep);
-        let (derivatives, constant) = curves.split_at(curves.len() / 2);
-        let operators = plan.operators.average_of(&blocks);
-        let column = |k: usize| operators.index_axis(Axis(1), k);
-        let of_phi = column(fields);
-        let sides = derivatives.iter().zip(constant).zip(of_phi);
-        let observed = sides.map(|((derivative, a), own)| derivative - a + own);
-        let observed: Array1<f64> = observed.collect();
-        let mut design = Array2::zeros((observed.len(), fields));
-        for (k, mut out) in design.columns_mut().into_iter().enumerate() {
-            out.iter_mut().zip(column(k)).for_each(|(out, a)| *out = *a);
-        }
-        Self {
-            moments: plan.moments.expectations(&blocks).moments,
-            observed,
-            design,
-            plan,
-            blocks,
-        }
+        Self::assemble(Arc::new(plan), (0..count).collect())
     }
 }
 
@@ -120,27 +88,30 @@ fn field(
     })
 }
 
-impl Equations for Conditional {
+impl LinearPlan for ConditionalPlan {
     fn basis(&self) -> &TensorBasis {
-        &self.plan.basis
+        &self.basis
     }
-    fn moments(&self) -> &Moments {
-        &self.moments
-    }
-    fn blocks(&self) -> usize {
-        self.blocks.len()
-    }
-    fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
-        let blocks = choose(&self.blocks, keep);
-        Ok(Box::new(Self::assemble(self.plan.clone(), blocks)))
-    }
-    fn observed(&self) -> ArrayView1<'_, f64> {
-        self.observed.view()
-    }
-    fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
-        Ok(self.design.dot(&coefficients))
-    }
-    fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
-        Ok((self.design.dot(&coefficients), self.design.clone()))
+    fn assemble(&self, blocks: &[usize]) -> Result<Design> {
+        let fields = self.basis.len();
+        let keep = |k: usize| blocks.binary_search(&k).is_ok();
+        let curves = self.target.curves_of(keep);
+        let (derivatives, constant) = curves.split_at(curves.len() / 2);
+        let operators = self.operators.average_of(blocks);
+        let column = |k: usize| operators.index_axis(Axis(1), k);
+        let of_phi = column(fields);
+        let sides = derivatives.iter().zip(constant).zip(of_phi);
+        let observed = sides.map(|((derivative, a), own)| derivative - a + own);
+        let observed: Array1<f64> = observed.collect();
+        let mut matrix = Array2::zeros((observed.len(), fields));
+        for (k, mut out) in matrix.columns_mut().into_iter().enumerate() {
+            out.iter_mut().zip(column(k)).for_each(|(out, a)| *out = *a);
+        }
+        Ok(Design {
+            moments: self.moments.expectations(blocks).moments,
+            observed,
+            matrix,
+            lags: Vec::new(),
+        })
     }
 }

@@ -7,7 +7,7 @@ mod operator;
 mod residual;
 
 pub(super) use channels::Channels;
-pub use equations::Conditional;
+pub use equations::{Conditional, ConditionalPlan};
 pub(super) use operator::PairValues;
 pub use operator::{ConditionalOperator, OperatorSums};
 pub use residual::{ResidualConfig, ResidualTarget, estimate_residual};

@@ -21,4 +21,4 @@ pub(super) use ring::site_records;
 pub use score::{LatticeScore, ScoreCoefficients};
 pub use slice::HomogeneousSlice;
 pub use sums::{LatticeConfig, LatticeSums, accumulate_lattice};
-pub use weak::LatticeWeak;
+pub use weak::{LatticeWeak, LatticeWeakPlan};

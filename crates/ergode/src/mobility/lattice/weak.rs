@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, s};
+use ndarray::{Array2, Array3, ArrayView2, s};
 
 use super::operators::{LocalOperators, test_polynomials};
 use super::reversal::Reversal;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::lagged::PairSums;
 use crate::linalg;
 use crate::mobility::TensorBasis;
-use crate::mobility::equations::{Equations, choose};
+use crate::mobility::linear_equations::{Design, LinearEquations, LinearPlan};
 use crate::mobility::weak::{TimeForm, WeakConfig, in_time, stack_columns, tests};
 use crate::observable::{Moments, exponents};
 
@@ -23,19 +23,11 @@ use crate::observable::{Moments, exponents};
 /// equation and its time-reversed partner are replaced by their sum and difference. With M block-diagonal,
 /// B_n = s_i·(T(m_i)∇φ_n) + ∇_i·(T(m_i)∇φ_n) knows only the site i and, through its score, the
 /// neighbours: correlations of local monomials hold all of it for every β.
-#[derive(Clone, Debug)]
-pub struct LatticeWeak {
-    plan: Arc<Plan>,
-    blocks: Vec<usize>,
-    beta: Array1<f64>,
-    moments: Moments,
-    observed: Array1<f64>,
-    /// (equation, coefficient)
-    design: Array2<f64>,
-}
+pub type LatticeWeak = LinearEquations<LatticeWeakPlan>;
 
+/// What the equations on a ring are assembled from.
 #[derive(Debug)]
-struct Plan {
+pub struct LatticeWeakPlan {
     sums: Arc<LatticeSums>,
     basis: TensorBasis,
     coefficients: ScoreCoefficients,
@@ -86,7 +78,7 @@ impl LatticeWeak {
         let tests = tests(&sums.moments(&sums.lagged.total())?, dim, &config)?;
         let polynomials = test_polynomials(tests.view(), &exponents(dim, config.test_degree)?);
         let fields = score.local(&sums.config.distances)?;
-        let plan = Plan {
+        let plan = LatticeWeakPlan {
             operators: LocalOperators::new(basis, &polynomials, &fields, &sums.places)?,
             reversal: Reversal::new(tests.view(), &sums.config.separations),
             local_tests: sums.local(tests.view())?,
@@ -100,35 +92,6 @@ impl LatticeWeak {
         Self::assemble(Arc::new(plan), blocks)
     }
 
-    fn assemble(plan: Arc<Plan>, blocks: Vec<usize>) -> Result<Self> {
-        let keep = |k: usize| blocks.binary_search(&k).is_ok();
-        let totals = plan.sums.lagged.total_of(keep);
-        let beta = plan.coefficients.of_blocks(keep)?;
-        let lags = totals.lags().to_vec();
-        let (of_c, of_b) = plan.time.weights(&lags)?;
-        let c = covariances(&totals, plan.local_tests.view());
-        let b = covariances(&totals, plan.operators.at(beta.view()).view());
-        let tests = plan.tests.nrows();
-        let column = |k: usize| {
-            let part = b.slice(s![.., .., k * tests..(k + 1) * tests]);
-            in_time(&of_b, &plan.reversal.apply(part))
-        };
-        let columns: Vec<_> = (0..plan.basis.len()).map(column).collect();
-        Ok(Self {
-            moments: plan.sums.moments(&totals)?,
-            observed: in_time(&of_c, &plan.reversal.apply(c.view())),
-            design: stack_columns(&columns),
-            plan,
-            blocks,
-            beta,
-        })
-    }
-
-    /// β, the coefficients of the score.
-    pub fn score_coefficients(&self) -> ArrayView1<'_, f64> {
-        self.beta.view()
-    }
-
     /// The test functions φ_n in monomials of one site, (n, α), in the order of
     /// [`Monomials`](crate::Monomials) from the constant on.
     pub fn tests(&self) -> ArrayView2<'_, f64> {
@@ -137,13 +100,17 @@ impl LatticeWeak {
 
     /// The covariance of φ_m(x_t) and B_n(x_0) at one of the lags, (m, field, n): what each tensor field
     /// would contribute to dC/dt.
-    pub fn operators(&self, lag: usize) -> Array3<f64> {
+    ///
+    /// # Errors
+    /// When the blocks do not fix the coefficients of the score.
+    pub fn operators(&self, lag: usize) -> Result<Array3<f64>> {
         let keep = |k: usize| self.blocks.binary_search(&k).is_ok();
         let totals = self.plan.sums.lagged.total_of(keep);
-        let map = self.plan.operators.at(self.beta.view());
+        let beta = self.plan.coefficients.of_blocks(keep)?;
+        let map = self.plan.operators.at(beta.view());
         let flat = linalg::multiply(totals.covariance(lag).view(), map.view());
         let shape = (flat.nrows(), self.plan.basis.len(), self.plan.tests.nrows());
-        flat.into_shape_with_order(shape).expect("m, (field, n)")
+        Ok(flat.into_shape_with_order(shape).expect("m, (field, n)"))
     }
 }
 
@@ -186,27 +153,29 @@ impl LatticeSums {
     }
 }
 
-impl Equations for LatticeWeak {
+impl LinearPlan for LatticeWeakPlan {
     fn basis(&self) -> &TensorBasis {
-        &self.plan.basis
+        &self.basis
     }
-    fn moments(&self) -> &Moments {
-        &self.moments
-    }
-    fn blocks(&self) -> usize {
-        self.blocks.len()
-    }
-    fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
-        let some = Self::assemble(self.plan.clone(), choose(&self.blocks, keep))?;
-        Ok(Box::new(some))
-    }
-    fn observed(&self) -> ArrayView1<'_, f64> {
-        self.observed.view()
-    }
-    fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
-        Ok(self.design.dot(&coefficients))
-    }
-    fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
-        Ok((self.design.dot(&coefficients), self.design.clone()))
+    fn assemble(&self, blocks: &[usize]) -> Result<Design> {
+        let keep = |k: usize| blocks.binary_search(&k).is_ok();
+        let totals = self.sums.lagged.total_of(keep);
+        let beta = self.coefficients.of_blocks(keep)?;
+        let lags = totals.lags().to_vec();
+        let (of_c, of_b) = self.time.weights(&lags)?;
+        let c = covariances(&totals, self.local_tests.view());
+        let b = covariances(&totals, self.operators.at(beta.view()).view());
+        let tests = self.tests.nrows();
+        let column = |k: usize| {
+            let part = b.slice(s![.., .., k * tests..(k + 1) * tests]);
+            in_time(&of_b, &self.reversal.apply(part))
+        };
+        let columns: Vec<_> = (0..self.basis.len()).map(column).collect();
+        Ok(Design {
+            moments: self.sums.moments(&totals)?,
+            observed: in_time(&of_c, &self.reversal.apply(c.view())),
+            matrix: stack_columns(&columns),
+            lags,
+        })
     }
 }
