@@ -158,6 +158,9 @@ def test_simulations(model):
     np.testing.assert_array_equal(run.x, model.simulate(5.0, seed=1, **how).x)
     assert not np.array_equal(run.x, model.simulate(5.0, seed=2, **how).x)
     assert model.simulate(1.0, save_every=0.1).dt == pytest.approx(0.1)
+    plain = model.simulate(1.0).attrs["protocol"]
+    assert plain["dt"] == model.results_["validation"]["dt"]
+    assert plain["scheme"] == model.config_["simulate"]["scheme"]
     # Values of a simulation are not copied on their way to NumPy.
     assert run.x.__array_interface__["data"] == run.x.__array_interface__["data"]
     assert np.shares_memory(run.x, run.trajectories[1])

@@ -196,9 +196,13 @@ pub(crate) struct Simulate {
     #[arg(long, value_name = "T", allow_negative_numbers = true)]
     pub(crate) time: f64,
     /// Time step [default: the one that the validation used].
+    ///
+    /// A model that was not validated gets a step of small weak error. The scheme is that of the validation.
     #[arg(long, allow_negative_numbers = true)]
     pub(crate) dt: Option<f64>,
     /// Interval between saved samples [default: the time step].
+    ///
+    /// Without --dt, the step is shortened so that a whole number of steps fits.
     #[arg(long, value_name = "DT", allow_negative_numbers = true)]
     pub(crate) save_every: Option<f64>,
     /// Number of independent trajectories.

@@ -329,6 +329,37 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
     }
 }
 
+/// Without --dt a simulation has the step and the scheme of the validation, also where only these were
+/// changed in a finished run; with --save-every a whole number of steps.
+#[test]
+fn a_simulation_takes_step_and_scheme_of_the_validation() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let make = ["generate", "ou", "-o", "data.npz", "--time", "100"];
+    assert!(ergode(at, &make).status.success());
+    let protocol = |more: &[&str]| {
+        let simulate = ["simulate", "run", "-o", "new.npz", "--time", "5", "--json"];
+        json(&ergode(at, &[&simulate[..], more].concat()))["protocol"].clone()
+    };
+    for scheme in ["euler", "platen"] {
+        let set = format!("simulate.scheme={scheme}");
+        let fit = ["fit", "data.npz", "-o", "run", "--set", &set, "--json"];
+        let validation = json(&ergode(at, &fit))["validation"].clone();
+        let plain = protocol(&[]);
+        assert_eq!(plain["dt"], validation["dt"]);
+        assert_eq!(plain["scheme"], scheme);
+        let dt = validation["dt"].as_f64().unwrap();
+        let longer = protocol(&["--save-every", &(2.5 * dt).to_string()]);
+        let third = longer["dt"].as_f64().unwrap();
+        assert!((third - 2.5 * dt / 3.0).abs() < 1e-12, "{third} {dt}");
+        let asked = protocol(&["--dt", "0.001"]);
+        assert_eq!(
+            (&asked["dt"], &asked["scheme"]),
+            (&0.001.into(), &scheme.into())
+        );
+    }
+}
+
 /// Killed without warning in the middle, and given again: the same result as without.
 #[test]
 fn slow_a_killed_fit_resumes_to_the_same_result() {

@@ -3,7 +3,7 @@
 use ergode::{
     Affine2d, BurnIn, ClosedFormConfig, Control, Dimensions, Ensemble, LangevinModel, ModelRun,
     OrnsteinUhlenbeck, RecipeConfig, Scheme, Sde, SimulateConfig, StepConfig, Stream, advise_step,
-    fit_mobility_recipe, fit_potential_score, simulate_ensemble,
+    fit_mobility_recipe, fit_potential_score, simulate_ensemble, simulation_protocol,
 };
 use ndarray::{Array2, ArrayView2};
 
@@ -231,6 +231,39 @@ fn the_weak_error_of_a_step_is_that_of_the_scheme() {
         second.recommended >= 10.0 * advice.recommended,
         "{second:?}"
     );
+}
+
+/// The step of a validated model is that of its validation; another model's is advised. Whole numbers of
+/// steps make an interval, rounding or not.
+#[test]
+fn the_step_of_a_simulation_is_that_of_the_validation() {
+    let control = Control::new();
+    let protocol = |model: &LangevinModel, dt: Option<f64>, every: Option<f64>| {
+        simulation_protocol(model, 1.0, dt, every, 3, 5, &control).unwrap()
+    };
+    let model = relaxing_model();
+    let steps = StepConfig {
+        seed: 5,
+        ..StepConfig::default()
+    };
+    let advised = advise_step(&model, &steps, &control).unwrap().recommended;
+    let plain = protocol(&model, None, None);
+    assert_eq!((plain.dt, plain.scheme), (advised, Scheme::Euler));
+    let model = model.with_validated_step(0.01, Scheme::Platen).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    model.save(folder.path()).unwrap();
+    let read = LangevinModel::load(folder.path()).unwrap();
+    for model in [&model, &read] {
+        assert_eq!(model.validated_step(), Some((0.01, Scheme::Platen)));
+        let plain = protocol(model, None, None);
+        assert_eq!((plain.dt, plain.save_every), (0.01, 0.01));
+        assert_eq!(plain.scheme, Scheme::Platen);
+        // 0.07/0.01 is above 7 in floating point.
+        assert_eq!(protocol(model, None, Some(0.07)).dt, 0.07 / 7.0);
+        assert_eq!(protocol(model, None, Some(0.025)).dt, 0.025 / 3.0);
+        assert_eq!(protocol(model, Some(0.5), None).dt, 0.5);
+    }
+    assert!(model.with_validated_step(0.0, Scheme::Euler).is_err());
 }
 
 #[test]

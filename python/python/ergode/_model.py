@@ -289,9 +289,11 @@ class Langevin(Parameters):
         time : float
             Length of each trajectory.
         dt : float, optional
-            Time step [default: the one that the validation used].
+            Time step [default: the one that the validation used]. A model that was not validated gets a
+            step of small weak error. The scheme is that of the validation.
         save_every : float, optional
-            Interval between saved samples [default: the time step].
+            Interval between saved samples [default: the time step]. Without `dt`, the step is shortened so
+            that a whole number of steps fits.
         trajectories : int
             Number of independent trajectories.
         seed : int

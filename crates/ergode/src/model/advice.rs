@@ -90,8 +90,10 @@ pub fn default_step(model: &LangevinModel, config: &StepConfig, control: &Contro
     Ok(1.0 / (STEPS * model.fastest_rate()))
 }
 
-/// What to simulate where little is said: without `dt` the step is that of [`default_step`], shortened so
-/// that a whole number of steps makes `save_every`; without `save_every` each step is saved.
+/// The configuration of a simulation, with defaults from the model. The scheme is that of the validation
+/// ([`LangevinModel::validated_step`]), Euler for a model that was not validated. Without `dt` the step is
+/// that of the validation, or of [`default_step`] for a model that was not validated, shortened so that a
+/// whole number of steps makes `save_every`. Without `save_every` each step is saved.
 ///
 /// # Errors
 /// As for [`advise_step`].
@@ -104,15 +106,17 @@ pub fn simulation_protocol(
     seed: u64,
     control: &Control,
 ) -> Result<SimulateConfig> {
-    let dt = match dt {
-        Some(dt) => dt,
-        None => {
+    let validated = model.validated_step();
+    let fitting = |dt: f64| save_every.map_or(dt, |every| whole_steps(every, dt));
+    let dt = match (dt, validated) {
+        (Some(dt), _) => dt,
+        (None, Some((dt, _))) => fitting(dt),
+        (None, None) => {
             let steps = StepConfig {
                 seed,
                 ..StepConfig::default()
             };
-            let advised = default_step(model, &steps, control)?;
-            save_every.map_or(advised, |every| every / (every / advised).ceil())
+            fitting(default_step(model, &steps, control)?)
         }
     };
     Ok(SimulateConfig {
@@ -121,9 +125,16 @@ pub fn simulation_protocol(
         save_every: save_every.unwrap_or(dt),
         trajectories,
         seed,
-        scheme: Scheme::Euler,
+        scheme: validated.map_or_else(Scheme::default, |(_, scheme)| scheme),
         burn_in: 0.0,
     })
+}
+
+/// The longest step that is not above `longest`, a whole number of which makes `interval`.
+fn whole_steps(interval: f64, longest: f64) -> f64 {
+    // A factor of rounding, so that 0.07 is seven steps of 0.01.
+    let steps = (interval / longest * (1.0 - 1e-9)).ceil();
+    interval / steps
 }
 
 /// Find the largest step of round length (1, 2 or 5 times a power of ten) that keeps the stationary means

@@ -23,12 +23,13 @@ use serde_json::Value;
 
 use self::parts::BoundedMobility;
 use crate::data::Ensemble;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_positive};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
 use crate::observe::Observation;
 use crate::random::Stream;
 use crate::score::Score;
+use crate::simulate::Scheme;
 
 /// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
 /// be at least this fraction of their mean over the start states.
@@ -76,6 +77,8 @@ pub struct LangevinModel {
     starts: Array2<f64>,
     provenance: Provenance,
     observation: Observation,
+    /// Step and scheme of the validation.
+    validated_step: Option<(f64, Scheme)>,
     /// Least eigenvalue of a repaired D, in standardised coordinates.
     floor: f64,
 }
@@ -140,6 +143,7 @@ impl LangevinModel {
             mobility: Arc::new(mobility),
             starts,
             provenance,
+            validated_step: None,
             floor: 0.0,
         };
         model.floor = FLOOR * model.mean_diffusion().iter().sum::<f64>() / dim as f64;
@@ -205,6 +209,21 @@ impl LangevinModel {
     /// How the state and what was observed belong together.
     pub fn observation(&self) -> &Observation {
         &self.observation
+    }
+
+    /// The same model, validated by simulations with this step and scheme.
+    ///
+    /// # Errors
+    /// When the step is not positive and finite.
+    pub fn with_validated_step(mut self, dt: f64, scheme: Scheme) -> Result<Self> {
+        require_positive("the step of the validation", dt)?;
+        self.validated_step = Some((dt, scheme));
+        Ok(self)
+    }
+
+    /// Step and scheme of the simulations that validated the model; none where there were none.
+    pub fn validated_step(&self) -> Option<(f64, Scheme)> {
+        self.validated_step
     }
 
     /// Number of coordinates D.

@@ -15,6 +15,7 @@ use super::{LangevinModel, Provenance};
 use crate::data::checksum;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
+use crate::simulate::Scheme;
 
 /// The layout of the files; raised when older versions could not read them.
 const FORMAT: u64 = 1;
@@ -41,6 +42,17 @@ struct Description {
     /// Left out where the state is the record.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     observation: Value,
+    /// Left out where the model was not validated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    validated_step: Option<Step>,
+}
+
+/// Step and scheme of the simulations that validated a model.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    dt: f64,
+    scheme: Scheme,
 }
 
 impl LangevinModel {
@@ -69,6 +81,7 @@ impl LangevinModel {
                 true => Value::Null,
                 false => lifted("observation", serde_json::to_value(&self.observation))?,
             },
+            validated_step: self.validated_step.map(|(dt, scheme)| Step { dt, scheme }),
         };
         let file = encode(&tensors);
         description.checksum = format!("{:016x}", checksum(&file));
@@ -148,13 +161,16 @@ fn assemble(
     tensors: &BTreeMap<String, Tensor>,
 ) -> Result<LangevinModel> {
     let path = folder.join(DESCRIPTION);
-    let model = LangevinModel::assemble(
+    let mut model = LangevinModel::assemble(
         description.names,
         Arc::new(part(&path, "score", description.score, tensors)?),
         part(&path, "mobility", description.mobility, tensors)?,
         part(&path, "start states", description.starts, tensors)?,
         description.provenance,
     )?;
+    if let Some(step) = description.validated_step {
+        model = model.with_validated_step(step.dt, step.scheme)?;
+    }
     if description.observation.is_null() {
         return Ok(model);
     }

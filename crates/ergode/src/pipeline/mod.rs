@@ -176,6 +176,8 @@ pub fn fit_langevin(
     })?;
     seconds.insert("simulate".to_owned(), runs.seconds);
     seconds.insert("validate".to_owned(), spent - runs.seconds);
+    let model = model.with_validated_step(runs.dt, config.simulate.scheme)?;
+    model.save(folder.path())?;
     let validation = concluded(validation, &check, &stage, &runs);
     tell("writing the report");
     let states = held_states.sample_tile(COMPARED);
