@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ergode::{
-    ExactFields, FitConfig, LangevinModel, RunFolder, fit_langevin, simulate_model,
+    ExactFields, FitConfig, ModelField, RunFolder, fit_langevin, simulate_model,
     simulation_protocol, validate_model, validation_page, write_figures,
 };
 use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
@@ -71,8 +71,28 @@ pub(crate) fn load(py: Python<'_>, run: PathBuf) -> PyResult<Fitted> {
     Ok(Fitted { inner, config })
 }
 
-/// A field of the model, evaluated on a tile.
-type Field = fn(&LangevinModel, &[f64], &mut [f64]);
+/// The field with this name.
+fn named(field: &str) -> PyResult<ModelField> {
+    ModelField::by_name(field).ok_or_else(|| InputError::new_err(format!("no field `{field}`")))
+}
+
+impl Fitted {
+    /// What `evaluate` gives on tiles, for states (state, coordinate).
+    fn on_states<'py>(
+        &self,
+        py: Python<'py>,
+        field: ModelField,
+        x: PyReadonlyArray2<'py, f64>,
+        evaluate: impl Fn(&[f64], &mut [f64]) + Send + Sync,
+    ) -> Bound<'py, PyArrayDyn<f64>> {
+        let (x, dim, rank) = (x.as_array(), self.inner.model.dim(), field.rank());
+        let n = x.nrows();
+        let out = py.detach(|| on_tiles(x, dim.pow(rank as u32), evaluate));
+        let shape = [&[n][..], &vec![dim; rank]].concat();
+        let out = ndarray::ArrayD::from_shape_vec(shape, out).expect("a row per state");
+        out.into_pyarray(py)
+    }
+}
 
 #[pymethods]
 impl Fitted {
@@ -131,24 +151,24 @@ impl Fitted {
         field: &str,
         x: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        let (evaluate, rank): (Field, usize) = match field {
-            "score" => (|model, x, out| model.score().score(x, out), 1),
-            "drift" => (LangevinModel::drift, 1),
-            "div_mobility" => (LangevinModel::div_mobility, 1),
-            "mobility" => (|model, x, out| model.mobility().mobility(x, out), 2),
-            "diffusion" => (LangevinModel::diffusion, 2),
-            other => return Err(InputError::new_err(format!("no field `{other}`"))),
-        };
-        let (x, dim) = (x.as_array(), self.inner.model.dim());
-        let n = x.nrows();
-        let out = py.detach(|| {
-            on_tiles(x, dim.pow(rank as u32), |x, out| {
-                evaluate(&self.inner.model, x, out);
-            })
-        });
-        let shape = [&[n][..], &vec![dim; rank]].concat();
-        let out = ndarray::ArrayD::from_shape_vec(shape, out).expect("a row per state");
-        Ok(out.into_pyarray(py))
+        let field = named(field)?;
+        Ok(self.on_states(py, field, x, |x, out| self.inner.model.field(field, x, out)))
+    }
+
+    /// The standard errors of that field.
+    fn standard_error<'py>(
+        &self,
+        py: Python<'py>,
+        field: &str,
+        x: PyReadonlyArray2<'py, f64>,
+    ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let (field, model) = (named(field)?, &self.inner.model);
+        // No states, to learn whether the error is known.
+        model.field_error(field, &[], &mut []).map_err(raised)?;
+        Ok(self.on_states(py, field, x, |x, out| {
+            let known = model.field_error(field, x, out);
+            known.expect("it was known of no states");
+        }))
     }
 
     /// New trajectories; the settings with the fractions of samples out of support and with indefinite D, as

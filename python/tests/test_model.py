@@ -113,6 +113,26 @@ def test_fields_of_an_exactly_known_process():
     assert set(models[0].results_["truth"]) >= {"score_rel_l2", "D_rel_l2"}
 
 
+def test_errors_of_fields(model, tmp_path):
+    x = np.random.default_rng(0).normal(size=(3, 5, 2))
+    for name in ("score_function", "drift", "mobility", "diffusion", "div_mobility"):
+        field = getattr(model, name)
+        values, errors = field(x, return_std=True)
+        np.testing.assert_array_equal(values, field(x))
+        assert errors.shape == values.shape and np.all(errors >= 0)
+    assert np.all(model.drift(x, return_std=True)[1] > 0)
+    # A model that was saved without them.
+    folder = model.save(tmp_path / "run")
+    description = json.loads((folder / "model.json").read_text())
+    del description["mobility"]["linear"]["errors"]
+    (folder / "model.json").write_text(json.dumps(description))
+    old = eg.load(folder)
+    np.testing.assert_array_equal(old.drift(x), model.drift(x))
+    old.score_function(x, return_std=True)
+    with pytest.raises(ValueError, match="error of drift is not known: the mobility"):
+        old.drift(x, return_std=True)
+
+
 def test_fields_are_consistent(model):
     x = np.random.default_rng(0).normal(size=(3, 5, 2))
     s, m, d = model.score_function(x), model.mobility(x), model.diffusion(x)

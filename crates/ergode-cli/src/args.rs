@@ -239,6 +239,8 @@ pub(crate) struct Eval {
     #[arg(long, value_name = "FILE")]
     pub(crate) points: PathBuf,
     /// Output file (.npz) with arrays x, score, drift, mobility, diffusion and div_mobility.
+    ///
+    /// Standard errors are in score_stderr, drift_stderr and so on, if they are known.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

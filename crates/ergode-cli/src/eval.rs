@@ -1,8 +1,8 @@
 //! `ergode eval`: the fields of a fitted model at given states.
 
-use ergode::{Control, LangevinModel, ReadOptions, read_ensemble, write_arrays};
-use ndarray::{Array2, ArrayD, Axis};
-use serde_json::json;
+use ergode::{Control, LangevinModel, ModelField, ReadOptions, read_ensemble, write_arrays};
+use ndarray::{Array2, ArrayD};
+use serde_json::{Map, json};
 
 use crate::args::Eval;
 use crate::output::{Failed, grouped, report, shown};
@@ -47,44 +47,60 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
     }
     let x = Array2::from_shape_vec((n, dim), rows).expect("rows are complete");
     let tile: Vec<f64> = x.t().iter().copied().collect();
-    let vector = |evaluate: &dyn Fn(&[f64], &mut [f64])| -> ArrayD<f64> {
-        let mut out = vec![0.0; dim * n];
-        evaluate(&tile, &mut out);
-        let out = Array2::from_shape_vec((dim, n), out).expect("a tile");
-        out.reversed_axes().into_dyn()
-    };
-    let tensor = |evaluate: &dyn Fn(&[f64], &mut [f64])| -> ArrayD<f64> {
-        let mut out = vec![0.0; dim * dim * n];
-        evaluate(&tile, &mut out);
-        let out = ndarray::Array3::from_shape_vec((dim, dim, n), out).expect("a tile");
-        out.permuted_axes([2, 0, 1]).into_dyn()
-    };
-    let arrays = [
-        ("x", x.clone().into_dyn()),
-        ("score", vector(&|x, out| model.score().score(x, out))),
-        ("drift", vector(&|x, out| model.drift(x, out))),
-        (
-            "mobility",
-            tensor(&|x, out| model.mobility().mobility(x, out)),
-        ),
-        ("diffusion", tensor(&|x, out| model.diffusion(x, out))),
-        ("div_mobility", vector(&|x, out| model.div_mobility(x, out))),
-    ];
+    let mut arrays = vec![("x".to_owned(), x.into_dyn())];
+    let (mut errors, mut missing) = (Vec::new(), Map::new());
+    for field in ModelField::ALL {
+        let values = |evaluate: &dyn Fn(&mut [f64])| {
+            let mut out = vec![0.0; n * dim.pow(field.rank() as u32)];
+            evaluate(&mut out);
+            states_first(field.rank(), dim, out)
+        };
+        let name = field.name();
+        arrays.push((
+            name.to_owned(),
+            values(&|out| model.field(field, &tile, out)),
+        ));
+        if let Some(reason) = model.without_error(field) {
+            missing.insert(name.to_owned(), json!(reason));
+            continue;
+        }
+        let error = values(&|out| {
+            let known = model.field_error(field, &tile, out);
+            known.expect("there is no reason why it should not be known");
+        });
+        errors.push((format!("{name}_stderr"), error));
+    }
+    arrays.extend(errors);
     let views: Vec<_> = arrays
         .iter()
-        .map(|(name, array)| (*name, array.view()))
+        .map(|(name, array)| (name.as_str(), array.view()))
         .collect();
     write_arrays(&arguments.output, &views)?;
     let names: Vec<&str> = views.iter().map(|(name, _)| *name).collect();
-    let result = json!({
-        "file": shown(&arguments.output), "states": x.len_of(Axis(0)), "arrays": names,
-    });
-    let sentence = format!(
+    let mut sentence = format!(
         "{}: {} at {} states",
         shown(&arguments.output),
         names.join(", "),
         grouped(n)
     );
+    for (field, reason) in &missing {
+        let reason = reason.as_str().unwrap_or_default();
+        sentence += &format!("\n  no {field}_stderr: {reason}");
+    }
+    let result = json!({
+        "file": shown(&arguments.output), "states": n, "arrays": names,
+        "without_stderr": missing,
+    });
     report(json, &result, &sentence);
     Ok(())
+}
+
+/// A tile, whose last axis are the states, as an array whose first axis they are.
+fn states_first(rank: usize, dim: usize, tile: Vec<f64>) -> ArrayD<f64> {
+    let states = tile.len() / dim.pow(rank as u32);
+    let mut shape = vec![dim; rank];
+    shape.push(states);
+    let tile = ArrayD::from_shape_vec(shape, tile).expect("a tile");
+    let axes: Vec<usize> = std::iter::once(rank).chain(0..rank).collect();
+    tile.permuted_axes(axes)
 }

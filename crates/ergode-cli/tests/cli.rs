@@ -289,7 +289,28 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
         "fields.npz",
         "--json",
     ];
-    assert_eq!(json(&ergode(at, &points))["states"], 3 * 501);
+    let fields = json(&ergode(at, &points));
+    assert_eq!(fields["states"], 3 * 501);
+    let arrays: Vec<&str> = (fields["arrays"].as_array().unwrap().iter())
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    let names = ["score", "drift", "mobility", "diffusion", "div_mobility"];
+    assert_eq!(arrays[1..6], names);
+    assert_eq!(arrays[6..], names.map(|name| format!("{name}_stderr")));
+    assert_eq!(fields["without_stderr"], serde_json::json!({}));
+    let constant = [
+        "eval",
+        "run/constant",
+        "--points",
+        "new.npz",
+        "-o",
+        "c.npz",
+        "--json",
+    ];
+    let fields = json(&ergode(at, &constant));
+    assert_eq!(fields["arrays"].as_array().unwrap().len(), 7);
+    let reason = fields["without_stderr"]["drift"].as_str().unwrap();
+    assert!(reason.contains("constant"), "{reason}");
     let against = ["validate", "run", "--against", "other.npz", "--json"];
     assert_eq!(json(&ergode(at, &against))["validation"]["verdict"], "pass");
     let kept = json(&ergode(at, &["validate", "run", "--json"]));

@@ -116,8 +116,8 @@ pub use mobility::{
     neighbourhood_families, refine_positive, site_blocks,
 };
 pub use model::{
-    LangevinModel, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial, StoredMobility,
-    StoredScore, advise_step, default_step, simulate_model, simulation_protocol,
+    LangevinModel, ModelField, ModelRun, Provenance, StepAdvice, StepConfig, StepTrial,
+    StoredMobility, StoredScore, advise_step, default_step, simulate_model, simulation_protocol,
 };
 pub use nn::{
     Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile, TrainConfig,

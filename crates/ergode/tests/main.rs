@@ -16,6 +16,7 @@ mod mobility_ring;
 mod mobility_semigroup;
 mod mobility_weak;
 mod model;
+mod model_errors;
 mod model_simulation;
 mod model_storage;
 mod nn;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ergode::{
-    Affine2d, Control, Ensemble, FitConfig, Fitted, LangevinModel, OrnsteinUhlenbeck,
+    Affine2d, Control, Ensemble, FitConfig, Fitted, LangevinModel, ModelField, OrnsteinUhlenbeck,
     OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, SoftSpin, Trajectory, Values, Verdict,
     fit_langevin,
 };
@@ -205,6 +205,17 @@ fn slow_a_ring_of_spins_has_one_onsite_block() {
         assert!(z.abs() < Z_BOUND, "{label}");
     }
     assert_eq!(fitted.model.onsite().unwrap().basis().len(), 4);
+    for field in ModelField::ALL {
+        assert_eq!(fitted.model.without_error(field), None);
+        let (states, width) = (
+            fitted.model.starts().nrows(),
+            18usize.pow(field.rank() as u32),
+        );
+        let x: Vec<f64> = fitted.model.starts().t().iter().copied().collect();
+        let mut errors = vec![0.0; states * width];
+        fitted.model.field_error(field, &x, &mut errors).unwrap();
+        assert!(errors.iter().all(|e| e.is_finite()), "{}", field.name());
+    }
     let titles: Vec<&str> = fitted.page.sections.iter().map(|s| s.id.as_str()).collect();
     assert!(
         titles.contains(&"space-time") && titles.contains(&"spins"),

@@ -217,32 +217,41 @@ class Langevin(Parameters):
 
     # ----- fields
 
-    def score_function(self, x: Any) -> Any:
-        """The score s = grad log p_ss, (..., dimension)."""
-        return self._evaluate("score", x)
+    def score_function(self, x: Any, return_std: bool = False) -> Any:
+        """The score s = grad log p_ss, (..., dimension); `return_std` as for `drift`."""
+        return self._field("score", x, return_std)
 
-    def drift(self, x: Any) -> Any:
+    def drift(self, x: Any, return_std: bool = False) -> Any:
         """The Ito drift M s + div M, (..., dimension).
 
         `x` is an array of states (..., dimension), for one coordinate also (n,), or an xarray object. The
         result has the same form. States are copied once, because the library stores coordinates
         contiguously.
+
+        With `return_std`, return the drift and its standard error, both of the same form. The errors come
+        from a block jackknife of the coefficients of score and mobility, at the chosen degrees. Networks
+        have no standard errors: then a ValueError is raised.
         """
-        return self._evaluate("drift", x)
+        return self._field("drift", x, return_std)
 
-    def mobility(self, x: Any) -> Any:
-        """The mobility M = D + R, (..., dimension, dimension)."""
-        return self._evaluate("mobility", x)
+    def mobility(self, x: Any, return_std: bool = False) -> Any:
+        """The mobility M = D + R, (..., dimension, dimension); `return_std` as for `drift`."""
+        return self._field("mobility", x, return_std)
 
-    def diffusion(self, x: Any) -> Any:
-        """The diffusion D = sym M = Sigma Sigma^T, (..., dimension, dimension)."""
-        return self._evaluate("diffusion", x)
+    def diffusion(self, x: Any, return_std: bool = False) -> Any:
+        """The diffusion D = sym M = Sigma Sigma^T, (..., dimension, dimension); `return_std` as for `drift`."""
+        return self._field("diffusion", x, return_std)
 
-    def div_mobility(self, x: Any) -> Any:
-        """(div M)_i = sum_j d_j M_ij, (..., dimension)."""
-        return self._evaluate("div_mobility", x)
+    def div_mobility(self, x: Any, return_std: bool = False) -> Any:
+        """(div M)_i = sum_j d_j M_ij, (..., dimension); `return_std` as for `drift`."""
+        return self._field("div_mobility", x, return_std)
 
-    def _evaluate(self, field: str, x: Any) -> Any:
+    def _field(self, field: str, x: Any, return_std: bool) -> Any:
+        if not return_std:
+            return self._evaluate(field, x)
+        return self._evaluate(field, x), self._evaluate(field, x, error=True)
+
+    def _evaluate(self, field: str, x: Any, error: bool = False) -> Any:
         fitted = self._required()
         dim = self.n_features_in_
         library = library_of(x)
@@ -250,8 +259,9 @@ class Langevin(Parameters):
             from ._frames import like_states, states_of
 
             states, holder, name = states_of(x, self.names_, self._form)
-            values = _at_states(fitted, field, np.asarray(states, dtype=np.float64))
-            return like_states(values, holder, name, self.names_, field)
+            values = _at_states(fitted, field, np.asarray(states, dtype=np.float64), error)
+            what = f"{field}_stderr" if error else field
+            return like_states(values, holder, name, self.names_, what)
         if library == "pandas":
             missing = [name for name in self.names_ if name not in x]
             if missing:
@@ -261,13 +271,13 @@ class Langevin(Parameters):
             x = x[self.names_].to_numpy()
         states = np.asarray(x, dtype=np.float64)
         if dim == 1 and states.ndim <= 1:
-            return _at_states(fitted, field, states[..., None]).reshape(states.shape)
+            return _at_states(fitted, field, states[..., None], error).reshape(states.shape)
         if states.ndim == 0 or states.shape[-1] != dim:
             raise InputError(
                 f"states of shape {states.shape}: the last axis must hold the {dim} coordinates "
                 f"{', '.join(self.names_)}"
             )
-        return _at_states(fitted, field, states)
+        return _at_states(fitted, field, states, error)
 
     # ----- simulation and validation
 
@@ -457,10 +467,13 @@ class Langevin(Parameters):
         return f"<code>{text}</code> {badge(self.validation_.verdict)}<p>{html.escape(facts)}</p>{shown}"
 
 
-def _at_states(fitted: _core.Fitted, field: str, states: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values at states (..., dimension)."""
+def _at_states(
+    fitted: _core.Fitted, field: str, states: NDArray[np.float64], error: bool
+) -> NDArray[np.float64]:
+    """Values of a field, or their standard errors, at states (..., dimension)."""
     dim = states.shape[-1]
-    values = fitted.evaluate(field, states.reshape(-1, dim))
+    evaluate = fitted.standard_error if error else fitted.evaluate
+    values = evaluate(field, states.reshape(-1, dim))
     return values.reshape(states.shape[:-1] + values.shape[1:])
 
 

@@ -1,7 +1,9 @@
 //! Sampling errors from blocks.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
+use serde::{Deserialize, Serialize};
 
+use super::blocks::BlockId;
 use crate::error::{Error, Result};
 
 /// Values with the covariance of their sampling errors, from leaving out one block at a time.
@@ -62,6 +64,59 @@ impl Jackknife {
             values: weights.dot(&self.values),
             deviations: crate::linalg::multiply(self.deviations.view(), weights.t()),
         }
+    }
+}
+
+/// The sampling errors of fitted coefficients, block by block, as a model keeps them.
+///
+/// Coefficients of two fits that have the same blocks deviate together, so that the error of a function of
+/// both contains their correlation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CoefficientErrors {
+    /// Trajectory and part of each block, (block, 2); no rows where the blocks have no names.
+    blocks: Array2<usize>,
+    /// [`Jackknife::deviations`] of the coefficients.
+    deviations: Array2<f64>,
+}
+
+impl CoefficientErrors {
+    /// Of a jackknife over these blocks; none where there are fewer than two of them.
+    pub(crate) fn new(blocks: &[BlockId], deviations: &Array2<f64>) -> Option<Self> {
+        let named = if blocks.len() == deviations.nrows() {
+            blocks
+        } else {
+            &[]
+        };
+        let place = |(b, k): (usize, usize)| [named[b].trajectory, named[b].part][k];
+        (deviations.nrows() > 1).then(|| Self {
+            blocks: Array2::from_shape_fn((named.len(), 2), place),
+            deviations: deviations.clone(),
+        })
+    }
+
+    /// Refuse errors of another number of coefficients, which a damaged file may have.
+    pub(crate) fn require(&self, coefficients: usize) -> Result<()> {
+        let named = [0, self.deviations.nrows()].contains(&self.blocks.nrows());
+        if self.deviations.ncols() == coefficients && self.blocks.ncols() == 2 && named {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "the errors of {} coefficients in {} blocks do not belong to {coefficients} coefficients; fit \
+             the model again",
+            self.deviations.ncols(),
+            self.blocks.nrows()
+        )))
+    }
+
+    /// The deviations, (block, coefficient).
+    pub(crate) fn deviations(&self) -> ArrayView2<'_, f64> {
+        self.deviations.view()
+    }
+
+    /// True where the blocks of both are the same.
+    pub(crate) fn shares_blocks(&self, other: &Self) -> bool {
+        self.blocks.nrows() > 0 && self.blocks == other.blocks
     }
 }
 

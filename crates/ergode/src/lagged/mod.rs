@@ -18,7 +18,7 @@ pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};
 pub use integral::{IntegralRule, relaxation_rates};
 pub use jackknife::Jackknife;
-pub(crate) use jackknife::{deviations, paired};
+pub(crate) use jackknife::{CoefficientErrors, deviations, paired};
 pub(crate) use pool::{Pool, held_out_stretches, stretches};
 pub use sums::{LaggedSums, PairSums};
 pub(crate) use tiles::{PairTile, accumulate_pairs};

@@ -294,6 +294,15 @@ impl TensorBasis {
 
     /// T_k,ij and (∇·T_k)_i at a raw state, in raw coordinates: (entry, field) and (i, field).
     pub(crate) fn design(&self, x: &[f64]) -> (Array2<f64>, Array2<f64>) {
+        self.design_along(x, &|_| true)
+    }
+
+    /// The same, with the derivatives along the coordinates that `varies` names only.
+    pub(crate) fn design_along(
+        &self,
+        x: &[f64],
+        varies: &dyn Fn(usize) -> bool,
+    ) -> (Array2<f64>, Array2<f64>) {
         let dim = self.dim();
         let mut z = x.to_vec();
         self.standardiser.forward(&mut z);
@@ -302,8 +311,10 @@ impl TensorBasis {
         for (k, field) in self.fields.iter().enumerate() {
             for (i, j, polynomial) in &field.entries {
                 fields[[i * dim + j, k]] += self.unit(*i, *j) * polynomial.value(&z);
-                let slope = polynomial.derivative(*j).value(&z);
-                divergences[[*i, k]] += self.standardiser.scale[*i] * slope;
+                if varies(*j) {
+                    let slope = polynomial.derivative(*j).value(&z);
+                    divergences[[*i, k]] += self.standardiser.scale[*i] * slope;
+                }
             }
         }
         (fields, divergences)

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2};
 
 use super::basis::TensorBasis;
 use crate::error::Result;
+use crate::lagged::BlockId;
 use crate::observable::Moments;
 
 /// Equations for the coefficients of M(x) = Σ_k c_k T_k(x): numbers observed in the data, and what a
@@ -18,6 +19,10 @@ pub trait Equations: Send + Sync {
     fn moments(&self) -> &Moments;
     /// Number of blocks; zero where the equations are exact.
     fn blocks(&self) -> usize;
+    /// Which stretches of the data the blocks are, in order; empty where that is not known.
+    fn block_ids(&self) -> Vec<BlockId> {
+        Vec::new()
+    }
     /// The same equations from the chosen blocks only, which are counted anew from zero.
     fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>>;
     /// The observed values.

@@ -10,7 +10,7 @@ use super::linear::LinearMobility;
 use super::result::{MobilityFit, RidgeTrial};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::lagged::{Jackknife, deviations};
+use crate::lagged::{CoefficientErrors, Jackknife, deviations};
 use crate::linalg;
 
 /// A standard error this small against the largest is rounding.
@@ -431,6 +431,9 @@ impl<'a> Solver<'a> {
             },
             values: coefficients.clone(),
         };
+        let ids = self.equations.block_ids();
+        let mobility = LinearMobility::new(self.equations.basis().clone(), coefficients.clone())?
+            .with_errors(CoefficientErrors::new(&ids, &jackknife.deviations));
         let coarse = self.equations.coarser()?;
         let closure = coarse
             .as_deref()
@@ -474,7 +477,7 @@ impl<'a> Solver<'a> {
             warnings: warnings.into_iter().flatten().collect(),
             singular_values,
             identifiability,
-            mobility: LinearMobility::new(self.equations.basis().clone(), coefficients)?,
+            mobility,
         })
     }
 

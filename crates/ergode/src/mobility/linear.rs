@@ -10,6 +10,7 @@ use super::basis::TensorBasis;
 use super::{Mobility, factorise};
 use crate::data::{Ensemble, States, Trajectory};
 use crate::error::{Error, Result};
+use crate::lagged::CoefficientErrors;
 use crate::observable::{Functions, Moments, Polynomial, Polynomials};
 
 /// M(x) = Σ_k c_k T_k(x).
@@ -18,6 +19,7 @@ use crate::observable::{Functions, Moments, Polynomial, Polynomials};
 pub struct LinearMobility {
     basis: TensorBasis,
     coefficients: Array1<f64>,
+    errors: Option<CoefficientErrors>,
     entries: Polynomials,
     divergence: Polynomials,
     transposed: Polynomials,
@@ -31,6 +33,9 @@ pub struct LinearMobility {
 struct Stored {
     basis: TensorBasis,
     coefficients: Array1<f64>,
+    /// Left out where they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    errors: Option<CoefficientErrors>,
 }
 
 impl From<LinearMobility> for Stored {
@@ -38,6 +43,7 @@ impl From<LinearMobility> for Stored {
         Self {
             basis: mobility.basis,
             coefficients: mobility.coefficients,
+            errors: mobility.errors,
         }
     }
 }
@@ -46,7 +52,13 @@ impl TryFrom<Stored> for LinearMobility {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
-        Self::new(stored.basis, stored.coefficients)
+        let count = stored.coefficients.len();
+        stored
+            .errors
+            .iter()
+            .try_for_each(|errors| errors.require(count))?;
+        let mobility = Self::new(stored.basis, stored.coefficients)?;
+        Ok(mobility.with_errors(stored.errors))
     }
 }
 
@@ -106,9 +118,20 @@ impl LinearMobility {
             slopes: [list(&slopes[0])?, list(&slopes[1])?],
             basis,
             coefficients,
+            errors: None,
             divergence,
             transposed,
         })
+    }
+
+    /// The same mobility with the sampling errors of its coefficients.
+    pub(super) fn with_errors(self, errors: Option<CoefficientErrors>) -> Self {
+        Self { errors, ..self }
+    }
+
+    /// The sampling errors of the coefficients, where they are known.
+    pub(crate) fn errors(&self) -> Option<&CoefficientErrors> {
+        self.errors.as_ref()
     }
 
     /// The tensor fields.

@@ -7,6 +7,7 @@ use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use super::basis::TensorBasis;
 use super::equations::{Equations, GeneratorResidual, choose};
 use crate::error::Result;
+use crate::lagged::BlockId;
 use crate::observable::Moments;
 
 /// What linear equations are assembled from, for any set of blocks.
@@ -18,6 +19,11 @@ pub trait LinearPlan: Send + Sync + 'static {
     /// # Errors
     /// When the blocks do not fix them.
     fn assemble(&self, blocks: &[usize]) -> Result<Design>;
+    /// Which stretches of the data these blocks are; empty where that is not known.
+    fn block_ids(&self, blocks: &[usize]) -> Vec<BlockId> {
+        let _ = blocks;
+        Vec::new()
+    }
     /// [`Equations::initial_functions`].
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
         None
@@ -80,6 +86,9 @@ impl<P: LinearPlan> Equations for LinearEquations<P> {
     }
     fn blocks(&self) -> usize {
         self.blocks.len()
+    }
+    fn block_ids(&self) -> Vec<BlockId> {
+        self.plan.block_ids(&self.blocks)
     }
     fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
         let blocks = choose(&self.blocks, keep);

@@ -155,6 +155,12 @@ impl PolynomialSums {
         self.lagged.block_ids().len()
     }
 
+    /// Which stretches of the data the blocks with these numbers are.
+    pub(super) fn block_ids(&self, blocks: &[usize]) -> Vec<BlockId> {
+        let ids: Vec<BlockId> = self.lagged.block_ids().collect();
+        blocks.iter().map(|block| ids[*block]).collect()
+    }
+
     /// Refuse a basis in other coordinates.
     pub(super) fn require_same_coordinates(&self, basis: &TensorBasis) -> Result<()> {
         if self.standardiser == *basis.standardiser() {

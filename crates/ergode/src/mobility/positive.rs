@@ -75,7 +75,8 @@ pub fn refine_positive(
         ));
         return Ok(fit);
     }
-    let mobility = LinearMobility::new(fit.mobility.basis().clone(), coefficients)?;
+    let mobility = LinearMobility::new(fit.mobility.basis().clone(), coefficients)?
+        .with_errors(fit.mobility.errors().cloned());
     Ok(MobilityFit {
         spectrum: equations.spectrum(mobility.coefficients())?,
         mobility,

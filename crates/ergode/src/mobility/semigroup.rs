@@ -11,6 +11,7 @@ use super::equations::{Equations, GeneratorResidual, choose};
 use super::moments::{Expectations, PolynomialSums};
 use super::propagator::Propagator;
 use crate::error::{Error, Result};
+use crate::lagged::BlockId;
 use crate::linalg;
 use crate::observable::{Moments, exponents};
 
@@ -243,6 +244,10 @@ impl Equations for Semigroup {
     }
     fn blocks(&self) -> usize {
         self.blocks.len()
+    }
+    fn block_ids(&self) -> Vec<BlockId> {
+        let sums = self.plan.sums.as_ref();
+        sums.map_or_else(Vec::new, |sums| sums.block_ids(&self.blocks))
     }
     fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>> {
         let Some(sums) = &self.plan.sums else {

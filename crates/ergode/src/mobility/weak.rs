@@ -15,7 +15,9 @@ use super::semigroup::test_functions;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::lagged::{IntegralRule, LagGrid, LaggedSums, LocalPolynomial, accumulate_lagged};
+use crate::lagged::{
+    BlockId, IntegralRule, LagGrid, LaggedSums, LocalPolynomial, accumulate_lagged,
+};
 use crate::observable::{Moments, Polynomial, Polynomials, exponents, index};
 use crate::score::{PotentialMoments, Score, minimiser};
 
@@ -257,6 +259,12 @@ impl LinearPlan for WeakPlan {
             moments: expectations.moments,
             lags: expectations.lags,
         })
+    }
+    fn block_ids(&self, blocks: &[usize]) -> Vec<BlockId> {
+        match &self.source {
+            Source::Polynomials(sums) | Source::Operators(sums, _) => sums.block_ids(blocks),
+            Source::Exact => Vec::new(),
+        }
     }
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
         let known = !matches!(self.source, Source::Exact);

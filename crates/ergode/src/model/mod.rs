@@ -1,7 +1,9 @@
 //! The learned equation dx = [M s + ∇·M] dt + √2 Σ dW: evaluated, saved, simulated.
 
 mod advice;
+mod deviations;
 mod equation;
+mod errors;
 mod parts;
 mod planar;
 mod run;
@@ -12,15 +14,17 @@ mod tiles;
 pub use advice::{
     StepAdvice, StepConfig, StepTrial, advise_step, default_step, simulation_protocol,
 };
+pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::deviations::Deviations;
 use self::parts::BoundedMobility;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
@@ -79,6 +83,8 @@ pub struct LangevinModel {
     observation: Observation,
     /// Step and scheme of the validation.
     validated_step: Option<(f64, Scheme)>,
+    /// Made when errors are first asked for.
+    deviations: OnceLock<Arc<Deviations>>,
     /// Least eigenvalue of a repaired D, in standardised coordinates.
     floor: f64,
 }
@@ -144,6 +150,7 @@ impl LangevinModel {
             starts,
             provenance,
             validated_step: None,
+            deviations: OnceLock::new(),
             floor: 0.0,
         };
         model.floor = FLOOR * model.mean_diffusion().iter().sum::<f64>() / dim as f64;

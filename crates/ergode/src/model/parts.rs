@@ -1,8 +1,9 @@
 //! The scores and mobilities that a model is made of, and M outside the samples.
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 use serde::{Deserialize, Serialize};
 
+use crate::lagged::CoefficientErrors;
 use crate::mobility::{
     ConstantMobility, LatticeMobility, LinearMobility, Mobility, NeuralMobility,
 };
@@ -34,6 +35,24 @@ impl StoredScore {
             Self::ClosedForm(score) => score.confinement(),
             Self::Logarithmic(score) => score.confinement(),
             Self::Neural(score) => score.confinement(),
+        }
+    }
+
+    /// The sampling errors of the coefficients, where they are known.
+    pub(super) fn coefficient_errors(&self) -> Option<&CoefficientErrors> {
+        match self {
+            Self::ClosedForm(score) => score.coefficient_errors(),
+            Self::Logarithmic(score) => score.coefficient_errors(),
+            Self::Neural(_) => None,
+        }
+    }
+
+    /// ∂s_i/∂β_k at one raw state, (coefficient k, i); none of a network.
+    pub(super) fn design(&self, x: &[f64]) -> Option<Array2<f64>> {
+        match self {
+            Self::ClosedForm(score) => Some(score.design(x)),
+            Self::Logarithmic(score) => Some(score.design(x)),
+            Self::Neural(_) => None,
         }
     }
 }
@@ -158,6 +177,35 @@ impl BoundedMobility {
         }
     }
 
+    /// The sampling errors of the coefficients, where they are known.
+    pub(super) fn coefficient_errors(&self) -> Option<&CoefficientErrors> {
+        self.polynomials().and_then(LinearMobility::errors)
+    }
+
+    /// ∂M_ij/∂c_k and ∂(∇·M)_i/∂c_k at one raw state, (i·D + j, k) and (i, k), where M is made of
+    /// polynomials.
+    pub(super) fn design(&self, x: &[f64]) -> Option<(Array2<f64>, Array2<f64>)> {
+        let onsite = self.polynomials()?;
+        let (dim, block) = (x.len(), onsite.dim());
+        let count = onsite.basis().len();
+        let clamped = self.clamp(x);
+        let mut entries = Array2::zeros((dim * dim, count));
+        let mut divergence = Array2::zeros((dim, count));
+        for first in (0..dim).step_by(block) {
+            let inside = |j: usize| x[first + j] == clamped[first + j];
+            let state = &clamped[first..first + block];
+            let (local, slopes) = onsite.basis().design_along(state, &inside);
+            for (at, row) in local.outer_iter().enumerate() {
+                let (i, j) = (first + at / block, first + at % block);
+                entries.row_mut(i * dim + j).assign(&row);
+            }
+            divergence
+                .slice_mut(s![first..first + block, ..])
+                .assign(&slopes);
+        }
+        Some((entries, divergence))
+    }
+
     /// The polynomials of one site, where M is made of such.
     fn polynomials(&self) -> Option<&LinearMobility> {
         match &self.stored {
@@ -232,6 +280,54 @@ impl Mobility for BoundedMobility {
                 self.divergence(onsite, x, false, divergence);
             }
             None => (self.stored.as_mobility()).with_divergence(x, mobility, divergence),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array1;
+
+    use super::*;
+    use crate::data::Ensemble;
+    use crate::mobility::TensorBasis;
+    use crate::random::{Purpose, Stream};
+
+    /// M and ∇·M are linear in the coefficients, in the box of the samples and outside, at one site or two.
+    #[test]
+    fn the_design_times_the_coefficients_is_the_mobility() {
+        let mut stream = Stream::new(5, Purpose::Analysis, 0);
+        let rows = Array2::from_shape_fn((500, 4), |_| stream.normal());
+        let ring = Ensemble::from_array(rows, 1.0).unwrap();
+        let two = Ensemble::new(vec![ring.trajectories()[0].columns(0..2)]).unwrap();
+        let confinement = [&two, &ring].map(|data| Confinement::from_ensemble(data).unwrap());
+        let site = confinement[0].standardiser();
+        let basis = TensorBasis::polynomial(two.names(), site, 2, 1, None).unwrap();
+        let coefficients = Array1::from_shape_fn(basis.len(), |_| stream.normal());
+        let onsite = LinearMobility::new(basis, coefficients.clone()).unwrap();
+        let lattice = LatticeMobility::new(2, onsite.clone()).unwrap();
+        let models = [
+            BoundedMobility::new(onsite.into(), &confinement[0]),
+            BoundedMobility::new(lattice.into(), &confinement[1]),
+        ];
+        for x in [[0.1, -0.4, 0.3, 1.0], [9.0, 0.2, -0.5, -8.0]] {
+            for model in &models {
+                let dim = model.dim();
+                let (entries, divergence) = model.design(&x[..dim]).unwrap();
+                let (mut m, mut div) = (vec![0.0; dim * dim], vec![0.0; dim]);
+                model.with_divergence(&x[..dim], &mut m, &mut div);
+                let pairs = [
+                    (entries.dot(&coefficients), m),
+                    (divergence.dot(&coefficients), div),
+                ];
+                for (found, expected) in pairs {
+                    let close = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12 * (1.0 + b.abs());
+                    assert!(
+                        found.iter().zip(&expected).all(close),
+                        "{found} {expected:?}"
+                    );
+                }
+            }
         }
     }
 }

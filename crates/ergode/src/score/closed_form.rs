@@ -12,7 +12,7 @@ use super::{Score, tile_width};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
-use crate::lagged::{Jackknife, LaggedConfig, paired};
+use crate::lagged::{BlockId, CoefficientErrors, Jackknife, LaggedConfig, paired};
 use crate::linalg;
 use crate::observable::{Functions, Monomials, Polynomial, Polynomials, StoredLibrary};
 
@@ -63,15 +63,17 @@ pub struct DegreeTrial {
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Stored")]
 pub struct ClosedFormScore {
-    fields: Box<dyn VectorFields>,
+    pub(super) fields: Box<dyn VectorFields>,
     confinement: Confinement,
     objective: ScoreObjective,
-    coefficients: Array1<f64>,
+    pub(super) coefficients: Array1<f64>,
     errors: Array1<f64>,
+    /// The deviations that the errors come from.
+    pub(super) replicates: Option<CoefficientErrors>,
     trials: Vec<DegreeTrial>,
     /// s in standardised coordinates as one polynomial per component, where it is that; made when it is
     /// first needed.
-    components: OnceLock<Option<Polynomials>>,
+    pub(super) components: OnceLock<Option<Polynomials>>,
 }
 
 /// A score as it is written to a file.
@@ -83,6 +85,9 @@ struct Stored {
     objective: ScoreObjective,
     coefficients: Array1<f64>,
     errors: Array1<f64>,
+    /// Left out where they are not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replicates: Option<CoefficientErrors>,
     trials: Vec<DegreeTrial>,
 }
 
@@ -100,6 +105,7 @@ impl Serialize for ClosedFormScore {
             objective: self.objective,
             coefficients: self.coefficients.clone(),
             errors: self.errors.clone(),
+            replicates: self.replicates.clone(),
             trials: self.trials.clone(),
         };
         stored.serialize(serializer)
@@ -122,9 +128,15 @@ impl TryFrom<Stored> for ClosedFormScore {
                 score.coefficients.len()
             )));
         }
+        let count = score.coefficients.len();
+        let replicates = stored.replicates;
+        replicates
+            .iter()
+            .try_for_each(|errors| errors.require(count))?;
         Ok(Self {
             objective: stored.objective,
             errors: stored.errors,
+            replicates,
             trials: stored.trials,
             ..score
         })
@@ -156,6 +168,7 @@ impl ClosedFormScore {
         }
         Ok(Self {
             errors: Array1::zeros(count),
+            replicates: None,
             fields,
             confinement,
             objective: ScoreObjective::default(),
@@ -215,7 +228,7 @@ impl ClosedFormScore {
     }
 
     /// Σ β_k a_k, the rows a_k of `terms` one after the other.
-    fn combine(&self, terms: &[f64], out: &mut [f64]) {
+    pub(super) fn combine(&self, terms: &[f64], out: &mut [f64]) {
         out.fill(0.0);
         let terms = terms.chunks_exact(out.len().max(1));
         for (term, beta) in terms.zip(&self.coefficients) {
@@ -341,7 +354,8 @@ fn accumulate(
 pub(super) struct Selection {
     choice: usize,
     pub(super) coefficients: Array1<f64>,
-    errors: Array1<f64>,
+    jackknife: Jackknife,
+    blocks: Vec<BlockId>,
     pub(super) trials: Vec<DegreeTrial>,
 }
 
@@ -362,7 +376,8 @@ impl Selection {
             confinement,
             objective: config.objective,
             coefficients: self.coefficients,
-            errors: self.errors,
+            errors: self.jackknife.errors(),
+            replicates: CoefficientErrors::new(&self.blocks, &self.jackknife.deviations),
             trials: self.trials,
             components: OnceLock::new(),
         }
@@ -412,7 +427,8 @@ pub(super) fn select(
     let coefficients = Normal::new(&sums.total(sizes[choice], |_| true))?.solve(ridge);
     Ok(Selection {
         choice,
-        errors: jackknife(sums, sizes[choice], ridge, &coefficients)?,
+        jackknife: jackknife(sums, sizes[choice], ridge, &coefficients)?,
+        blocks: sums.block_ids().collect(),
         coefficients,
         trials,
     })
@@ -510,10 +526,10 @@ fn best_ridge(
     best.ok_or_else(|| Error::input("give at least one ridge"))
 }
 
-/// Standard errors of β by jackknife.
-fn jackknife(sums: &ScoreSums, size: usize, ridge: f64, all: &Array1<f64>) -> Result<Array1<f64>> {
+/// β with its sampling errors.
+fn jackknife(sums: &ScoreSums, size: usize, ridge: f64, all: &Array1<f64>) -> Result<Jackknife> {
     let left_out = (0..sums.blocks.len())
         .map(|skip| Ok(Normal::new(&sums.total(size, |k| k != skip))?.solve(ridge)))
         .collect::<Result<Vec<_>>>()?;
-    Ok(Jackknife::new(all.clone(), &left_out)?.errors())
+    Jackknife::new(all.clone(), &left_out)
 }

@@ -116,6 +116,27 @@ impl Confinement {
         }
     }
 
+    /// Changes of the fitted score, rows of D numbers, made those of the score at one raw state x, in place:
+    /// δs − [s·n > 0] (δs·n) n outside the support. `c` is the point of the support that stands for x and
+    /// `score` the fitted score there; these and the changes are in standardised coordinates, the result in
+    /// raw ones.
+    pub(crate) fn differentials(&self, x: &[f64], c: &[f64], score: &[f64], changes: &mut [f64]) {
+        let mut z = x.to_vec();
+        self.standardiser.forward(&mut z);
+        if z != c {
+            let pull = Pull::new(&mut z, c, score);
+            if pull.outward > 0.0 {
+                for change in changes.chunks_exact_mut(x.len()) {
+                    pull.flatten(change);
+                }
+            }
+        }
+        for change in changes.chunks_exact_mut(x.len()) {
+            let scaled = change.iter_mut().zip(&self.standardiser.scale);
+            scaled.for_each(|(value, scale)| *value /= scale);
+        }
+    }
+
     /// The score at the point `c` of the support, in place, made that of `z` outside it; `z` is lost.
     /// All in standardised coordinates.
     pub(crate) fn pull(z: &mut [f64], c: &[f64], score: &mut [f64]) {
@@ -181,6 +202,19 @@ impl<'a> Pull<'a> {
     fn apply(&self, score: &mut [f64]) {
         for (score, n) in score.iter_mut().zip(self.direction) {
             *score -= (self.outward + self.distance) * n;
+        }
+    }
+
+    /// δs − (δs·n) n, in place of δs.
+    fn flatten(&self, change: &mut [f64]) {
+        let along: f64 = self
+            .direction
+            .iter()
+            .zip(&*change)
+            .map(|(n, c)| n * c)
+            .sum();
+        for (change, n) in change.iter_mut().zip(self.direction) {
+            *change -= along * n;
         }
     }
 

@@ -17,9 +17,9 @@ use crate::error::{Error, Result};
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LogarithmicScore {
-    inner: ClosedFormScore,
+    pub(super) inner: ClosedFormScore,
     /// The least x_i that is looked at, for the coordinates taken by their logarithms.
-    floors: Vec<Option<f64>>,
+    pub(super) floors: Vec<Option<f64>>,
     confinement: Confinement,
 }
 
@@ -38,7 +38,7 @@ impl LogarithmicScore {
     }
 
     /// A tile of states in the coordinates of the fit, and in raw ones not below the floors.
-    fn logarithms(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    pub(super) fn logarithms(&self, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let n = x.len() / self.floors.len();
         let (mut y, mut raised) = (x.to_vec(), x.to_vec());
         for (i, floor) in self.floors.iter().enumerate() {

@@ -5,6 +5,7 @@ mod closed_form;
 mod conditional;
 mod confinement;
 mod denoising;
+mod errors;
 mod fields;
 mod identity;
 mod logarithmic;

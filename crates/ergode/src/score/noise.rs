@@ -121,7 +121,8 @@ impl CleanMoments {
 /// [`fit_potential_score`](super::fit_potential_score).
 ///
 /// All that Hyvärinen's objective asks of polynomial potentials are moments, and these are known without
-/// the noise. The support of the samples, outside of which the score is confined, remains that of y.
+/// the noise. The support of the samples, outside of which the score is confined, remains that of y. The
+/// errors of the coefficients are those at the given covariance.
 ///
 /// # Errors
 /// When the objective is not Hyvärinen's, or as for the fit without noise.
@@ -173,7 +174,10 @@ pub fn fit_potential_score_without_noise(
         .collect::<Result<Vec<_>>>()?;
     let fit: Selection = select(&sums, &sizes, config)?;
     let kept = Monomials::new(names, 1..=config.degrees[fit.choice()])?;
-    Ok(fit.score(Box::new(Gradients::new(kept)), confinement, config))
+    let mut score = fit.score(Box::new(Gradients::new(kept)), confinement, config);
+    // They were found at one S, and would lack its error.
+    score.replicates = None;
+    Ok(score)
 }
 
 /// Judge a polynomial score of the noise-free density by noisy data that it was not fitted to: the Stein

@@ -9,7 +9,7 @@ use super::reversal::Reversal;
 use super::score::{LatticeScore, ScoreCoefficients};
 use super::sums::LatticeSums;
 use crate::error::{Error, Result};
-use crate::lagged::PairSums;
+use crate::lagged::{BlockId, PairSums};
 use crate::linalg;
 use crate::mobility::TensorBasis;
 use crate::mobility::linear_equations::{Design, LinearEquations, LinearPlan};
@@ -156,6 +156,10 @@ impl LatticeSums {
 impl LinearPlan for LatticeWeakPlan {
     fn basis(&self) -> &TensorBasis {
         &self.basis
+    }
+    fn block_ids(&self, blocks: &[usize]) -> Vec<BlockId> {
+        let ids: Vec<BlockId> = self.sums.lagged.block_ids().collect();
+        blocks.iter().map(|block| ids[*block]).collect()
     }
     fn assemble(&self, blocks: &[usize]) -> Result<Design> {
         let keep = |k: usize| blocks.binary_search(&k).is_ok();
