@@ -239,7 +239,7 @@ fn slow_uneven_pairs_keep_their_own_lag() {
 fn slow_the_certificate_tells_a_wrong_transition_score() {
     let ou = ou();
     let truth = |t: f64, xt: &[f64], x0: &[f64]| ou.conditional_score(t, xt, x0).to_vec();
-    let data = sample(&ou, 10_000.0, INTERVAL, 64, 7);
+    let data = sample(&ou, 4_000.0, INTERVAL, 64, 7);
     let grid = LagGrid::even(INTERVAL, vec![1, 3, 10]).unwrap();
     let library = Monomials::new(data.names(), 1..=2).unwrap();
     let stationary = ExactScore::new(2, &ou);
