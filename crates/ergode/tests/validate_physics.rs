@@ -180,7 +180,7 @@ fn time_scales_of_a_linear_system() {
 }
 
 #[test]
-fn slow_mode_of_a_double_well() {
+fn the_slowest_mode_of_a_double_well() {
     let system = DoubleWell::default();
     let data = sample(&system, 1000.0, 0.05, 24, 9);
     let (count, degree) = (2001, 6);
