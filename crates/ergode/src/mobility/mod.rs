@@ -157,7 +157,10 @@ pub(crate) fn factorise(tile: &mut [f64], dim: usize, block: Range<usize>) -> Ve
             }
             if i == j {
                 let diagonal = &mut tile[row(j, j)];
-                let bad = diagonal.iter().enumerate().filter(|(_, d)| !(**d > 0.0));
+                let bad = diagonal
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, d)| d.is_nan() || **d <= 0.0);
                 failed.extend(bad.map(|(s, _)| s));
                 diagonal.iter_mut().for_each(|d| *d = d.sqrt());
             } else {

@@ -106,10 +106,9 @@ impl OrnsteinUhlenbeck {
 
     /// Mean and covariance of x_t given x_0: μ + e^{−At}(x_0 − μ) and S − e^{−At} S e^{−Aᵀt}.
     pub fn transition(&self, t: f64, x0: &[f64]) -> (Array1<f64>, Array2<f64>) {
-        let mean = aview1(&self.parameters.mean);
         let propagator = self.propagator(t);
         (
-            &mean + &propagator.dot(&(&aview1(x0) - &mean)),
+            self.transition_mean(&propagator, x0),
             self.transition_covariance(&propagator),
         )
     }
@@ -129,9 +128,8 @@ impl OrnsteinUhlenbeck {
     /// The conditional score s_{t|0} = ∇_{x_0} ln p_t(x | x_0) = e^{−Aᵀt} Σ_t⁻¹ (x − E[x_t|x_0]).
     pub fn conditional_score(&self, t: f64, x: &[f64], x0: &[f64]) -> Array1<f64> {
         let propagator = self.propagator(t);
-        let (mean, covariance) = self.transition(t, x0);
-        let deviation = &aview1(x) - &mean;
-        let precision = linalg::inverse(covariance.view());
+        let deviation = &aview1(x) - &self.transition_mean(&propagator, x0);
+        let precision = linalg::inverse(self.transition_covariance(&propagator).view());
         propagator.t().dot(&precision.dot(&deviation))
     }
 
@@ -149,6 +147,11 @@ impl OrnsteinUhlenbeck {
 
     fn propagator(&self, t: f64) -> Array2<f64> {
         linalg::expm((&self.drift * -t).view())
+    }
+
+    fn transition_mean(&self, propagator: &Array2<f64>, x0: &[f64]) -> Array1<f64> {
+        let mean = aview1(&self.parameters.mean);
+        &mean + &propagator.dot(&(&aview1(x0) - &mean))
     }
 
     fn transition_covariance(&self, propagator: &Array2<f64>) -> Array2<f64> {
