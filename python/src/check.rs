@@ -15,8 +15,8 @@ pub(crate) fn check(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String)> {
     let ensemble = &ensemble.get().inner;
-    let report = watched(py, "checking", progress, |watch| {
-        check_ensemble(ensemble, &CheckConfig::default(), watch.control)
+    let report = watched(py, "checking", progress, |control| {
+        check_ensemble(ensemble, &CheckConfig::default(), control)
     })?;
     let json = serde_json::to_string(&report).expect("a report is plain data");
     Ok((json, check_page(title, &report).html()))

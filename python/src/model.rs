@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ergode::{
-    ExactFields, FitConfig, ModelField, RunFolder, fit_langevin, simulate_model,
+    ExactFields, FitConfig, FitOptions, ModelField, RunFolder, fit_with, simulate_model,
     simulation_protocol, validate_model, validation_page, write_figures,
 };
 use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
@@ -50,12 +50,16 @@ pub(crate) fn fit(
     let config = parsed(config)?;
     let ensemble = &ensemble.get().inner;
     let exact = exact.map(|system| system.get());
-    let inner = watched(py, "fitting", progress, |watch| {
+    let inner = watched(py, "fitting", progress, |control| {
         let folder = RunFolder::open(&run)?;
         let fields = exact.map(System::fields).transpose()?;
         let fields = fields.as_ref().map(|fields| fields as &dyn ExactFields);
-        let tell = |what: &str| watch.tell(what);
-        fit_langevin(ensemble, &config, &folder, fields, &tell, watch.control)
+        let options = FitOptions {
+            folder: Some(&folder),
+            exact: fields,
+            control: Some(control),
+        };
+        fit_with(ensemble, &config, options)
     })?;
     Ok(Fitted { inner, config })
 }
@@ -110,7 +114,7 @@ impl Fitted {
 
     /// `results.json`.
     fn results(&self) -> String {
-        json!(self.inner.results).to_string()
+        json!(self.inner.results()).to_string()
     }
 
     /// The configuration as JSON.
@@ -120,27 +124,27 @@ impl Fitted {
 
     /// The comparison with held-out data, as JSON.
     fn validation(&self) -> String {
-        json!(self.inner.validation).to_string()
+        json!(self.inner.validation()).to_string()
     }
 
     /// The page of that comparison.
     fn validation_page(&self) -> String {
-        validation_page(&self.inner.validation).html()
+        validation_page(self.inner.validation()).html()
     }
 
     /// The report page.
     fn page(&self) -> String {
-        self.inner.page.html()
+        self.inner.page().html()
     }
 
     /// The report as plain data, JSON.
     fn page_data(&self) -> String {
-        json!(self.inner.page).to_string()
+        json!(self.inner.page()).to_string()
     }
 
     /// Write every figure of the report as SVG; returns the files.
     fn write_figures(&self, py: Python<'_>, folder: PathBuf) -> PyResult<Vec<PathBuf>> {
-        py.detach(|| write_figures(&self.inner.page, &folder))
+        py.detach(|| write_figures(&self.inner.page(), &folder))
             .map_err(raised)
     }
 
@@ -190,18 +194,11 @@ impl Fitted {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(Ensemble, String, Vec<String>)> {
         let model = &self.inner.model;
-        let (run, protocol) = watched(py, "choosing a step", progress, |watch| {
-            let protocol = simulation_protocol(
-                model,
-                time,
-                dt,
-                save_every,
-                trajectories,
-                seed,
-                watch.control,
-            )?;
-            watch.tell("simulating");
-            let mut run = simulate_model(model, &protocol, watch.control)?;
+        let (run, protocol) = watched(py, "choosing a step", progress, |control| {
+            let protocol =
+                simulation_protocol(model, time, dt, save_every, trajectories, seed, control)?;
+            control.stage("simulating");
+            let mut run = simulate_model(model, &protocol, control)?;
             if !state {
                 let states = &run.simulation.ensemble;
                 run.simulation.ensemble = model.observation().observe(states, start, seed)?;
@@ -226,9 +223,9 @@ impl Fitted {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<(String, String, String)> {
         let (fitted, data) = (&self.inner, &ensemble.get().inner);
-        let (validation, runs) = watched(py, "simulating and validating", progress, |watch| {
+        let (validation, runs) = watched(py, "simulating and validating", progress, |control| {
             let (model, constant) = (&fitted.model, &fitted.constant);
-            validate_model(model, constant, data, None, &self.config, watch.control)
+            validate_model(model, constant, data, None, &self.config, control)
         })?;
         let summary = json!(runs.results(&validation)).to_string();
         let page = validation_page(&validation).html();

@@ -18,10 +18,9 @@ pub(crate) fn reproduce(
 ) -> PyResult<()> {
     let config: ReproduceConfig =
         serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))?;
-    watched(py, "reproducing", progress, |watch| {
+    watched(py, "reproducing", progress, |control| {
         let folder = RunFolder::open(&run)?;
-        let tell = |what: &str| watch.tell(what);
-        ergode::reproduce(&config, &folder, &tell, watch.control)
+        ergode::reproduce(&config, &folder, control)
     })?;
     Ok(())
 }

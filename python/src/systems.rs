@@ -147,8 +147,8 @@ impl System {
                 )));
             }
         }
-        let run = watched(py, "simulating", progress, |watch| {
-            generate(&*self.built()?, &protocol, watch.control)
+        let run = watched(py, "simulating", progress, |control| {
+            generate(&*self.built()?, &protocol, control)
         })?;
         let failures = run.failures.iter().map(|failure| failure.to_string());
         let failures = failures.collect();

@@ -1,6 +1,5 @@
 //! Long computations without the interpreter lock: interruptible, with progress.
 
-use std::sync::Mutex;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -17,32 +16,17 @@ const POLL: Duration = Duration::from_millis(50);
 /// Stack size of a main thread, as in the tests of the library.
 const STACK: usize = 8 << 20;
 
-/// Handles of a long computation: one to stop it, one to name its current stage.
-pub(crate) struct Watch<'a> {
-    pub(crate) control: &'a Control,
-    doing: &'a Mutex<String>,
-}
-
-impl Watch<'_> {
-    /// Begin a stage.
-    pub(crate) fn tell(&self, what: &str) {
-        if let Ok(mut doing) = self.doing.lock() {
-            what.clone_into(&mut doing);
-        }
-    }
-}
-
-/// Run `work` on a separate thread without the interpreter lock. Meanwhile this thread checks for
+/// Do `work` on a thread of its own without the interpreter lock. Meanwhile this thread looks for
 /// signals, which stop the work and are raised when it has ended, and calls
 /// `progress(what, done, total, note)`.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     what: &str,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(&Watch<'_>) -> ergode::Result<T> + Send,
+    work: impl FnOnce(&Control) -> ergode::Result<T> + Send,
 ) -> PyResult<T> {
-    let (control, doing) = (Control::new(), Mutex::new(what.to_owned()));
-    let (control, doing) = (&control, &doing);
+    let control = &Control::new();
+    control.stage(what);
     py.detach(|| {
         thread::scope(|scope| {
             let (finished, waiting) = channel::<()>();
@@ -52,7 +36,7 @@ pub(crate) fn watched<T: Send>(
                 .spawn_scoped(scope, move || {
                     // Dropped at the end, also after a panic.
                     let _finished = finished;
-                    work(&Watch { control, doing })
+                    work(control)
                 })
                 .map_err(|error| {
                     PyRuntimeError::new_err(format!("cannot start a thread: {error}"))
@@ -62,8 +46,7 @@ pub(crate) fn watched<T: Send>(
                 if stopped.is_some() {
                     continue;
                 }
-                if let Err(error) = Python::attach(|py| poll(py, progress.as_ref(), control, doing))
-                {
+                if let Err(error) = Python::attach(|py| poll(py, progress.as_ref(), control)) {
                     control.stop();
                     stopped = Some(error);
                 }
@@ -79,18 +62,13 @@ pub(crate) fn watched<T: Send>(
     })
 }
 
-/// Handle signals and report progress.
-fn poll(
-    py: Python<'_>,
-    progress: Option<&Py<PyAny>>,
-    control: &Control,
-    doing: &Mutex<String>,
-) -> PyResult<()> {
+/// Let signals act, and tell the progress.
+fn poll(py: Python<'_>, progress: Option<&Py<PyAny>>, control: &Control) -> PyResult<()> {
     py.check_signals()?;
     let Some(progress) = progress else {
         return Ok(());
     };
-    let what = doing.lock().map(|doing| doing.clone()).unwrap_or_default();
+    let what = control.current_stage();
     let (done, total) = control.done();
     progress
         .bind(py)

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use ergode::{
-    Ensemble, Error, ExactFields, FitConfig, Fitted, Recipe, Results, RunFolder, Verdict,
-    fit_langevin, read_ensemble,
+    Ensemble, Error, ExactFields, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder,
+    Verdict, fit_with, read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
 use crate::output::{Failed, report, shown};
-use crate::progress::{begin, watched};
+use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
         read_ensemble(&arguments.data, &options, control)
     })?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
-    show(&fitted.results, &arguments.output, json);
+    show(fitted.results(), &arguments.output, json);
     Ok(())
 }
 
@@ -72,7 +72,12 @@ pub(crate) fn fit(
 ) -> Result<Fitted, Failed> {
     let folder = RunFolder::open(output)?;
     let fitted = watched("fitting", |control| {
-        fit_langevin(ensemble, config, &folder, exact, &begin, control)
+        let options = FitOptions {
+            folder: Some(&folder),
+            exact,
+            control: Some(control),
+        };
+        fit_with(ensemble, config, options)
     });
     fitted.map_err(|error| resumable(error, output))
 }
@@ -98,9 +103,7 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
         format!("score: {} ({})", results.score.kind, results.score.reason),
         format!(
             "mobility: {}, recipe {} ({})",
-            results.mobility.kind,
-            recipe_name(results.recipe),
-            results.recipe_reason
+            results.mobility.kind, results.recipe, results.recipe_reason
         ),
         format!(
             "error on held-out correlations: {:.2} x the noise floor{}",
@@ -142,14 +145,5 @@ pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {
         Verdict::Pass => "pass",
         Verdict::Warn => "warn",
         Verdict::Fail => "fail",
-    }
-}
-
-fn recipe_name(recipe: Recipe) -> &'static str {
-    match recipe {
-        Recipe::Auto => "auto",
-        Recipe::Semigroup => "semigroup",
-        Recipe::Weak => "weak",
-        Recipe::Paper => "paper",
     }
 }

@@ -1,7 +1,6 @@
 //! Progress, remaining time and Ctrl-C.
 
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -30,27 +29,12 @@ pub(crate) fn stop_on_interrupt() {
     }
 }
 
-/// The current stage and its start.
-static DOING: Mutex<Option<(String, Instant)>> = Mutex::new(None);
-
-/// Begin a stage; the remaining time is estimated from here.
-pub(crate) fn begin(what: &str) {
-    if let Ok(mut doing) = DOING.lock() {
-        *doing = Some((what.to_owned(), Instant::now()));
-    }
-    if !std::io::stderr().is_terminal() {
-        eprintln!("{what}");
-    }
-}
-
-/// Run `work` under the global control, with a progress bar on a terminal and lines elsewhere.
+/// Run `work` under the global control, with a bar on a terminal and lines elsewhere.
 pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Send) -> T {
     let finished = AtomicBool::new(false);
-    if let Ok(mut doing) = DOING.lock() {
-        *doing = Some((what.to_owned(), Instant::now()));
-    }
+    CONTROL.stage(what);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(&finished));
+        let watcher = scope.spawn(|| watch(&finished, what));
         let _end = End {
             finished: &finished,
             watcher: watcher.thread().clone(),
@@ -72,23 +56,28 @@ impl Drop for End<'_> {
     }
 }
 
-fn watch(finished: &AtomicBool) {
+/// Show the stages of the work after the first, and how far each is.
+fn watch(finished: &AtomicBool, first: &str) {
     let mut bar: Option<ProgressBar> = None;
     let mut last_line = Instant::now();
+    let (mut what, mut start) = (first.to_owned(), Instant::now());
     while !finished.load(Ordering::Relaxed) {
         std::thread::park_timeout(Duration::from_millis(100));
         let (done, total) = CONTROL.done();
-        let doing = DOING.lock().ok().and_then(|doing| doing.clone());
-        let Some((what, start)) = doing else {
-            continue;
-        };
+        let stage = CONTROL.current_stage();
+        if stage != what {
+            (what, start) = (stage, Instant::now());
+            if !std::io::stderr().is_terminal() {
+                eprintln!("{what}");
+            }
+        }
         if start.elapsed() < PATIENCE || total == 0 {
             continue;
         }
         if std::io::stderr().is_terminal() {
             let bar = bar.get_or_insert_with(|| new_bar(total));
             if bar.prefix() != what {
-                bar.set_prefix(what);
+                bar.set_prefix(what.clone());
                 bar.reset_eta();
             }
             bar.set_length(total);

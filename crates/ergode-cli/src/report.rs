@@ -7,7 +7,7 @@ use crate::args::Report;
 use crate::output::{Failed, report, shown, write_text};
 
 pub(crate) fn run(arguments: &Report, json: bool) -> Result<(), Failed> {
-    let page = Fitted::load(&arguments.run)?.page;
+    let page = Fitted::load(&arguments.run)?.page();
     if let Some(folder) = &arguments.figures {
         let files = write_figures(&page, folder)?;
         let names: Vec<String> = files.iter().map(|file| shown(file)).collect();

@@ -5,7 +5,7 @@ use ergode::{Benchmark, Recipe, ReproduceConfig, RunFolder, Scale, reproduce};
 use crate::args::{BenchmarkName, Reproduce, ScaleName};
 use crate::fit::{refuse_other_devices, resumable, show};
 use crate::output::Failed;
-use crate::progress::{begin, watched};
+use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
@@ -27,7 +27,7 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<(), Failed> {
     let output = &arguments.output;
     let folder = RunFolder::open(output)?;
     let results = watched("reproducing", |control| {
-        reproduce(&config, &folder, &begin, control)
+        reproduce(&config, &folder, control)
     })
     .map_err(|error| resumable(error, output))?;
     show(&results, output, json);

@@ -13,7 +13,7 @@ use crate::progress::watched;
 pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
     let fitted = Fitted::load(&arguments.run)?;
     let Some(data) = &arguments.against else {
-        show(&fitted.results, &arguments.run, json);
+        show(fitted.results(), &arguments.run, json);
         return Ok(());
     };
     let path = arguments.run.join("config.toml");

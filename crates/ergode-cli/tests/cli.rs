@@ -402,12 +402,12 @@ fn slow_a_killed_fit_resumes_to_the_same_result() {
         .stdout(Stdio::null())
         .spawn()
         .unwrap();
-    // Kill it once the model is learned and the validation has begun.
+    // Kill it once the model is learned and the simulations have begun.
     let log = at.join("broken/log.jsonl");
     for _ in 0..600 {
         std::thread::sleep(Duration::from_millis(100));
         let text = std::fs::read_to_string(&log).unwrap_or_default();
-        if text.contains("validation") {
+        if text.contains("steps") {
             break;
         }
     }

@@ -7,14 +7,16 @@ use crate::error::{Error, Result};
 
 /// Handle on a piece of long work: progress out, a request to stop in.
 ///
-/// The caller keeps a reference and may read [`Control::done`] from another thread while the
-/// library works; [`Control::stop`] makes the work end soon with an interruption error.
+/// The caller keeps a reference and may read [`Control::current_stage`], [`Control::done`] and
+/// [`Control::note`] from another thread while the library works; [`Control::stop`] makes the work end soon with an interruption error.
 #[derive(Debug, Default)]
 pub struct Control {
     stop: AtomicBool,
     done: AtomicU64,
     total: AtomicU64,
     note: Mutex<String>,
+    stage: Mutex<String>,
+    last: Mutex<Option<String>>,
 }
 
 impl Control {
@@ -25,6 +27,8 @@ impl Control {
             done: AtomicU64::new(0),
             total: AtomicU64::new(0),
             note: Mutex::new(String::new()),
+            stage: Mutex::new(String::new()),
+            last: Mutex::new(None),
         }
     }
 
@@ -44,6 +48,36 @@ impl Control {
             self.done.load(Ordering::Relaxed),
             self.total.load(Ordering::Relaxed),
         )
+    }
+
+    /// Ask the work to stop when it reaches the stage of this name.
+    pub fn stop_at(&self, stage: &str) {
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(stage.to_owned());
+        }
+    }
+
+    /// Record that the work begins a stage; its progress counts from zero.
+    pub fn stage(&self, name: &str) {
+        if let Ok(mut stage) = self.stage.lock() {
+            name.clone_into(&mut stage);
+        }
+        self.begin(0);
+        if self
+            .last
+            .lock()
+            .is_ok_and(|last| last.as_deref() == Some(name))
+        {
+            self.stop();
+        }
+    }
+
+    /// The stage that the work has begun; empty before the first.
+    pub fn current_stage(&self) -> String {
+        self.stage
+            .lock()
+            .map(|stage| stage.clone())
+            .unwrap_or_default()
     }
 
     /// What the work last said of itself, such as its loss and rate; empty until it says something.

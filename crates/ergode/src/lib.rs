@@ -60,12 +60,14 @@
 //! ```
 
 mod check;
+mod clock;
 mod control;
 mod data;
 mod error;
 mod finding;
 mod io;
 mod lagged;
+mod limits;
 mod linalg;
 mod mobility;
 mod model;
@@ -132,19 +134,21 @@ pub use observe::{
     ObservationConfig, ObservationFit, Trend, TrendKind, fit_observation,
 };
 pub use pipeline::{
-    FitConfig, Fitted, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction,
-    Results, RingConfig, RingSpan, RolloutConfig, RunFolder, Runs, ScoreConfig, ScoreKind,
-    ScoreResults, Truth, ValidationResults, fit_langevin, validate_model,
+    FitConfig, FitOptions, Fitted, RingConfig, RingSpan, RolloutConfig, RunFolder, Runs,
+    ScoreConfig, ScoreKind, fit, fit_with, validate_model,
 };
 pub use random::{Purpose, Stream};
 pub use report::{
-    Across, Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldPair, Figure, Heatmap,
-    LabelledMatrix, Lines, Mark, Page, Palette, Panel, PanelContent, ResidualLines, Role, Section,
-    SectionPart, Series, SeriesStyle, SpinClosure, Table, check_page, check_section,
-    climatology_section, entropy_section, equation_section, field_section, fit_section,
-    hovmoeller_figure, residual_section, response_section, ring_sections, score_section,
-    spectrum_section, spin_section, structure_section, validation_page, validation_sections,
-    write_figures,
+    Across, Arrows, Axis, BarSeries, Bars, BenchmarkPart, Colours, Conclusion, Decision, Evidence,
+    FieldMaps, FieldPair, FieldRecord, Figure, Heatmap, LabelledMatrix, LearnedRecord, Lines, Mark,
+    Measured, MobilityResults, NetworkResiduals, ObservationResults, OperatorChannel,
+    OperatorRecord, Page, Palette, Panel, PanelContent, Part, RecipeVariant, Reproduced,
+    Reproduction, ResidualLines, Results, Role, RunRecord, ScoreResults, Section, SectionPart,
+    Series, SeriesStyle, SpaceTime, SpaceTimeWindow, SpinClosure, SpinMaps, Table, Truth,
+    ValidationResults, check_page, check_section, climatology_section, entropy_section,
+    equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
+    response_section, ring_sections, run_page, score_section, spectrum_section, spin_section,
+    structure_section, validation_page, validation_sections, write_figures,
 };
 pub use reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
 pub use score::{

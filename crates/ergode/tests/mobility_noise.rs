@@ -2,9 +2,9 @@
 
 use ergode::{
     Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, Ensemble, ExactScore,
-    FitConfig, LangevinModel, MeasurementNoise, Purpose, Recipe, RecipeConfig, RunFolder, Score,
-    Stream, Trajectory, Verdict, certify_score_without_noise, fit_langevin, fit_mobility_recipe,
-    fit_potential_score, fit_potential_score_without_noise,
+    FitConfig, FitOptions, LangevinModel, MeasurementNoise, Purpose, Recipe, RecipeConfig,
+    RunFolder, Score, Stream, Trajectory, Verdict, certify_score_without_noise,
+    fit_mobility_recipe, fit_potential_score, fit_potential_score_without_noise, fit_with,
 };
 use ndarray::{Array2, array};
 
@@ -168,26 +168,29 @@ fn slow_a_noisy_record_passes_once_its_noise_is_known() {
         config.mobility.noise = noise;
         let folder = tempfile::tempdir().unwrap();
         let run = RunFolder::open(folder.path()).unwrap();
-        let control = Control::new();
-        let fitted = fit_langevin(&noisy, &config, &run, None, &|_| {}, &control).unwrap();
-        let validation = &fitted.results.validation;
+        let options = FitOptions {
+            folder: Some(&run),
+            ..FitOptions::default()
+        };
+        let fitted = fit_with(&noisy, &config, options).unwrap();
+        let validation = &fitted.results().validation;
         println!(
             "{:?} {:.3} {:?} {:?}",
             validation.verdict,
             validation.rmse_over_floor,
             validation.reasons,
-            fitted.results.mobility.measurement_noise
+            fitted.results().mobility.measurement_noise
         );
         let again = LangevinModel::load(folder.path()).unwrap();
         assert_eq!(again.observation(), fitted.model.observation());
         fitted
     };
     let corrected = fit(MeasurementNoise::Auto);
-    assert_eq!(corrected.results.validation.verdict, Verdict::Pass);
+    assert_eq!(corrected.results().validation.verdict, Verdict::Pass);
     let noise = corrected.model.observation().noise.as_ref().unwrap();
     assert!((noise[[0, 0]] / 0.09 - 1.0).abs() < 0.1, "{noise}");
     let ignored = fit(MeasurementNoise::None);
-    assert_ne!(ignored.results.validation.verdict, Verdict::Pass);
+    assert_ne!(ignored.results().validation.verdict, Verdict::Pass);
     assert!(ignored.model.observation().noise.is_none());
 }
 
@@ -198,12 +201,7 @@ fn noise_that_cannot_be_taken_out_is_refused() {
     let mut config = FitConfig::default();
     config.mobility.recipe = Recipe::Paper;
     config.mobility.noise = MeasurementNoise::Estimate;
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunFolder::open(folder.path()).unwrap();
-    let fit = |config: &FitConfig| {
-        let fitted = fit_langevin(&data, config, &run, None, &|_| {}, &Control::new());
-        fitted.unwrap_err()
-    };
+    let fit = |config: &FitConfig| ergode::fit(&data, config).unwrap_err();
     let error = fit(&config);
     assert!(
         error.is_bad_input() && error.to_string().contains("networks"),

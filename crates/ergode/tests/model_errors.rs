@@ -33,12 +33,12 @@ fn learn(data: &Ensemble, (potential, degrees): Degrees, blocking: Blocking) -> 
         ..ClosedFormConfig::default()
     };
     closed.statistics.blocking = blocking;
-    let mut recipe = RecipeConfig {
+    let recipe = RecipeConfig {
         degrees: Some(degrees),
         horizon: Some(1.0),
+        ridges: vec![0.0],
         ..RecipeConfig::default()
     };
-    recipe.ladder.fit.ridges = vec![0.0];
     let score = fit_potential_score(data, &closed, &control).unwrap();
     let mobility = fit_mobility_recipe(data, &recipe, &control).unwrap();
     let (starts, names) = (rows(data, 0).to_owned(), data.names().to_vec());

@@ -4,10 +4,10 @@ use std::f64::consts::TAU;
 
 use ergode::{
     Auto, CheckConfig, Choice, Climatology, Control, Cycle, CycleConfig, Delays, Ensemble,
-    FindingKind, FitConfig, Fitted, LangevinModel, Observation, ObservationConfig,
+    FindingKind, FitConfig, FitOptions, Fitted, LangevinModel, Observation, ObservationConfig,
     OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, RunFolder, SimulateConfig, Stream,
-    Times, Trajectory, TrendKind, check_ensemble, compare_climatology, fit_langevin,
-    fit_observation, simulate_model,
+    Times, Trajectory, TrendKind, check_ensemble, compare_climatology, fit_observation, fit_with,
+    simulate_model,
 };
 use ndarray::{Array2, Axis, array, s};
 
@@ -18,8 +18,12 @@ const AUTO: Auto = Auto::Auto;
 fn fit(data: &Ensemble, config: &FitConfig) -> (Fitted, LangevinModel) {
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::open(folder.path()).unwrap();
-    let fitted = fit_langevin(data, config, &run, None, &|_| {}, &Control::new()).unwrap();
-    let validation = &fitted.results.validation;
+    let options = FitOptions {
+        folder: Some(&run),
+        ..FitOptions::default()
+    };
+    let fitted = fit_with(data, config, options).unwrap();
+    let validation = &fitted.results().validation;
     println!(
         "over floor {:.3}, other {:.3}, verdict {:?}, {:?}",
         validation.rmse_over_floor,
@@ -56,19 +60,19 @@ fn slow_one_coordinate_of_two_is_learned_with_delays() {
     // The weak error of this step is far below the noise floor, and the default takes much longer.
     config.simulate.dt = Some(0.01);
     let (fitted, read) = fit(&data, &config);
-    let results = fitted.results.observation.as_ref().unwrap();
-    println!("{results:#?}\n{:#?}", fitted.results.mobility);
+    let results = fitted.results().observation.as_ref().unwrap();
+    println!("{results:#?}\n{:#?}", fitted.results().mobility);
     assert!(!results.delay_trials[0].passed && results.delay_trials[0].violation > 0.3);
     assert!(results.delay_trials.last().unwrap().passed);
     assert_eq!(read.observation().observed(), 1);
     assert!(read.dim() > 1);
-    assert!(fitted.results.validation.rmse_over_floor < 1.3);
-    assert_eq!(fitted.validation.names, ["x"]);
+    assert!(fitted.results().validation.rmse_over_floor < 1.3);
+    assert_eq!(fitted.validation().names, ["x"]);
 
     let (plain, _) = fit(&data, &FitConfig::default());
-    let found = plain.validation.reasons.iter();
+    let found = plain.validation().reasons.iter();
     assert!(found.into_iter().any(|f| f.kind == FindingKind::NonMarkov));
-    assert!(plain.results.validation.rmse_over_floor > 2.0, "the twin");
+    assert!(plain.results().validation.rmse_over_floor > 2.0, "the twin");
 }
 
 /// dx = −(x − μ(θ)) dt + √2 s(θ) dW with period 20, s between 0.5 and 1.
@@ -196,16 +200,16 @@ fn slow_a_seasonal_process_has_its_variance_at_every_phase() {
         climatology.variance_worst_z,
         against_exact(&climatology),
     );
-    println!("{worst:?} {:?}", given.results.validation.climatology);
+    println!("{worst:?} {:?}", given.results().validation.climatology);
     assert!(worst.0 < Z_BOUND && worst.1 < Z_BOUND && worst.2 < Z_BOUND);
     for fitted in [&fitted, &given] {
-        let validation = &fitted.results.validation;
+        let validation = &fitted.results().validation;
         assert!(validation.rmse_over_floor < 1.3);
         let inside = validation.climatology.as_ref().unwrap();
         assert!(inside.mean_worst_z < Z_BOUND && inside.variance_worst_z < Z_BOUND);
         assert!(
             fitted
-                .page
+                .page()
                 .html()
                 .contains("Mean and standard deviation by phase")
         );
@@ -262,7 +266,7 @@ fn slow_a_trend_is_taken_out_and_put_back() {
     // Coefficients are those of standardised coordinates: only relative errors are used.
     let worst = |fitted: &Fitted| {
         let (a, b) = (matrix(fitted), matrix(&without));
-        let c = without.results.mobility.coefficients["D[x1,x1] 1"];
+        let c = without.results().mobility.coefficients["D[x1,x1] 1"];
         let diffusion = (a[0] / b[0] - 1.0) * c.value / c.stderr;
         let score = (stiffness(fitted) / stiffness(&without) - 1.0) / error;
         diffusion.abs().max(score.abs())
@@ -278,14 +282,14 @@ fn slow_a_trend_is_taken_out_and_put_back() {
     assert!(worst(&ignored) > Z_BOUND, "the twin");
     assert!(
         ignored
-            .validation
+            .validation()
             .reasons
             .iter()
             .any(|f| f.kind == FindingKind::Trend)
     );
     assert!(
         !with
-            .validation
+            .validation()
             .reasons
             .iter()
             .any(|f| f.kind == FindingKind::Trend)

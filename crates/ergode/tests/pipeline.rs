@@ -3,17 +3,31 @@
 use std::path::Path;
 
 use ergode::{
-    Affine2d, Control, Ensemble, FitConfig, Fitted, LangevinModel, ModelField, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Recipe, Results, RunFolder, SoftSpin, Trajectory, Values, Verdict,
-    fit_langevin,
+    Affine2d, Control, Ensemble, FitConfig, FitOptions, Fitted, LangevinModel, ModelField,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Part, Recipe, Results, RunFolder, SoftSpin,
+    Trajectory, Values, Verdict, fit_with, run_page,
 };
 use ndarray::Axis;
 
 use crate::support::{Z_BOUND, affine_reference, rows, sample};
 
 fn fit(data: &Ensemble, config: &FitConfig, folder: &Path) -> ergode::Result<Fitted> {
+    fit_in(data, config, folder, &Control::new())
+}
+
+fn fit_in(
+    data: &Ensemble,
+    config: &FitConfig,
+    folder: &Path,
+    control: &Control,
+) -> ergode::Result<Fitted> {
     let folder = RunFolder::open(folder)?;
-    fit_langevin(data, config, &folder, None, &|_| {}, &Control::new())
+    let options = FitOptions {
+        folder: Some(&folder),
+        control: Some(control),
+        ..FitOptions::default()
+    };
+    fit_with(data, config, options)
 }
 
 /// The results without the times that they took.
@@ -33,8 +47,8 @@ fn rotating() -> OrnsteinUhlenbeck {
     .unwrap()
 }
 
-/// Stopped when it begins to simulate, and again while it writes: the third call gives what one call
-/// without interruption gives, bit for bit, and does not learn anew.
+/// Stopped while it learns, simulates and judges: the last call gives what one call
+/// without interruption gives, bit for bit, and repeats no finished stage.
 #[test]
 fn slow_a_stopped_fit_goes_on_to_the_same_result() {
     let data = sample(&rotating(), 100.0, 0.1, 16, 3);
@@ -42,31 +56,27 @@ fn slow_a_stopped_fit_goes_on_to_the_same_result() {
     config.simulate.dt = Some(0.02);
     let (whole, broken) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let expected = fit(&data, &config, whole.path()).unwrap();
-    for stop in ["learning the mobility", "simulating and validating"] {
+    for stage in ["learning the mobility", "simulating", "validating"] {
         let control = Control::new();
-        let tell = |what: &str| {
-            if what == stop {
-                control.stop();
-            }
-        };
-        let folder = RunFolder::open(broken.path()).unwrap();
-        let stopped = fit_langevin(&data, &config, &folder, None, &tell, &control);
+        control.stop_at(stage);
+        let stopped = fit_in(&data, &config, broken.path(), &control);
         assert!(stopped.unwrap_err().is_interrupted());
+        assert_eq!(control.current_stage(), stage);
         assert!(!broken.path().join("results.json").exists());
     }
-    let told = std::sync::Mutex::new(Vec::new());
-    let tell = |what: &str| told.lock().unwrap().push(what.to_owned());
-    let folder = RunFolder::open(broken.path()).unwrap();
-    let found = fit_langevin(&data, &config, &folder, None, &tell, &Control::new()).unwrap();
-    assert!(
-        !told
-            .lock()
-            .unwrap()
-            .iter()
-            .any(|what| what.starts_with("learning"))
+    let found = fit(&data, &config, broken.path()).unwrap();
+    let log = std::fs::read_to_string(broken.path().join("log.jsonl")).unwrap();
+    let begun = |stage: &str| {
+        log.matches(&format!(r#""begun":true,"stage":"{stage}""#))
+            .count()
+    };
+    assert_eq!(
+        (begun("model"), begun("steps"), begun("validation")),
+        (2, 2, 2),
+        "{log}"
     );
-    assert_eq!(timeless(&found.results), timeless(&expected.results));
-    assert_eq!(found.validation, expected.validation);
+    assert_eq!(timeless(&found.results()), timeless(&expected.results()));
+    assert_eq!(found.validation(), expected.validation());
     for file in [
         "model.safetensors",
         "model.json",
@@ -76,11 +86,10 @@ fn slow_a_stopped_fit_goes_on_to_the_same_result() {
         let read = |folder: &Path| std::fs::read(folder.join(file)).unwrap();
         assert!(read(whole.path()) == read(broken.path()), "{file}");
     }
-    drop(folder);
     // Another seed is another fit.
     let other = FitConfig { seed: 1, ..config };
     let other = fit(&data, &other, broken.path()).unwrap();
-    assert_ne!(timeless(&other.results), timeless(&expected.results));
+    assert_ne!(timeless(&other.results()), timeless(&expected.results()));
 }
 
 /// The model of a run is in its folder, complete; a folder that another run writes to is refused.
@@ -89,7 +98,7 @@ fn a_run_is_a_folder() {
     let data = sample(&rotating(), 100.0, 0.1, 16, 4);
     let folder = tempfile::tempdir().unwrap();
     let fitted = fit(&data, &FitConfig::default(), folder.path()).unwrap();
-    assert_eq!(fitted.results.validation.verdict, Verdict::Pass);
+    assert_eq!(fitted.results().validation.verdict, Verdict::Pass);
     let model = LangevinModel::load(folder.path()).unwrap();
     let (x, mut a, mut b) = ([0.3, -0.2], [0.0; 2], [0.0; 2]);
     fitted.model.drift(&x, &mut a);
@@ -99,13 +108,27 @@ fn a_run_is_a_folder() {
     assert_eq!(FitConfig::from_toml(&text).unwrap(), FitConfig::default());
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(html.contains("data that were held out to within their sampling error"));
+    // A folder changes nothing but where the results are.
+    let memory = ergode::fit(&data, &FitConfig::default()).unwrap();
+    assert_eq!(timeless(memory.results()), timeless(fitted.results()));
+    assert_eq!(memory.validation(), fitted.validation());
     // All of it is read back.
     let read = Fitted::load(folder.path()).unwrap();
-    assert_eq!(read.results, fitted.results);
-    assert_eq!(read.validation, fitted.validation);
-    assert!(read.page.html() == fitted.page.html());
+    assert_eq!(read.results(), fitted.results());
+    assert_eq!(read.validation(), fitted.validation());
+    assert!(read.page().html() == fitted.page().html());
     let message = Fitted::load(&folder.path().join("constant")).unwrap_err();
     assert!(message.is_bad_input() && message.to_string().contains("finished `ergode fit`"));
+    // A run of another layout is refused by name of its version, and its page is left alone.
+    let record = folder.path().join("stages/record.json");
+    let kept = std::fs::read(&record).unwrap();
+    std::fs::remove_file(&record).unwrap();
+    let error = Fitted::load(folder.path()).unwrap_err();
+    assert!(
+        error.is_bad_input() && error.to_string().contains("ergode 0.1.0 wrote this run"),
+        "{error}"
+    );
+    std::fs::write(&record, kept).unwrap();
     let held = RunFolder::open(folder.path()).unwrap();
     let message = RunFolder::open(folder.path()).unwrap_err().to_string();
     assert!(message.contains("another run is writing"), "{message}");
@@ -113,7 +136,25 @@ fn a_run_is_a_folder() {
     // A damaged model is learned anew.
     std::fs::write(folder.path().join("model.safetensors"), b"short").unwrap();
     let again = fit(&data, &FitConfig::default(), folder.path()).unwrap();
-    assert_eq!(timeless(&again.results), timeless(&fitted.results));
+    assert_eq!(timeless(&again.results()), timeless(fitted.results()));
+}
+
+/// A part that could not be computed leaves a note on the page.
+#[test]
+fn a_missing_part_is_noted_on_the_page() {
+    let data = sample(&rotating(), 60.0, 0.1, 8, 4);
+    let folder = tempfile::tempdir().unwrap();
+    let mut record = fit(&data, &FitConfig::default(), folder.path())
+        .unwrap()
+        .record;
+    let note = "Time scales were not computed: the record is too short.";
+    assert!(!run_page(&record).html().contains(note));
+    record.evidence.spectrum = Part::Missing("the record is too short".into());
+    let html = run_page(&record).html();
+    assert!(
+        html.contains(note) && html.contains("Entropy production"),
+        "{html}"
+    );
 }
 
 /// One coordinate of a rotating pair is not Markov, and forty decorrelation times are too few: the
@@ -142,13 +183,13 @@ fn slow_data_that_no_model_can_be_trusted_on_do_not_pass() {
         &folder.path().join("hidden"),
     )
     .unwrap();
-    let validation = &fitted.results.validation;
+    let validation = &fitted.results().validation;
     println!("hidden: {:?} {:#?}", validation.verdict, validation.reasons);
     assert_ne!(validation.verdict, Verdict::Pass);
 
     let short = sample(&rotating(), 40.0, 0.1, 2, 6);
     let fitted = fit(&short, &FitConfig::default(), &folder.path().join("short")).unwrap();
-    let validation = &fitted.results.validation;
+    let validation = &fitted.results().validation;
     println!("short: {:?} {:#?}", validation.verdict, validation.reasons);
     assert_ne!(validation.verdict, Verdict::Pass);
 }
@@ -161,12 +202,16 @@ fn slow_affine_data_are_learned_to_their_noise_floor() {
     let reference = affine_reference();
     let mut config = FitConfig::default();
     config.mobility.recipe = Recipe::Weak;
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunFolder::open(folder.path()).unwrap();
-    let exact = Some(reference as _);
-    let fitted = fit_langevin(&data, &config, &run, exact, &|_| {}, &Control::new()).unwrap();
-    let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
-    println!("{validation:#?} {truth:?} {:?}", fitted.results.wall_s);
+    let options = FitOptions {
+        exact: Some(reference as _),
+        ..FitOptions::default()
+    };
+    let fitted = fit_with(&data, &config, options).unwrap();
+    let (validation, truth) = (
+        &fitted.results().validation,
+        fitted.results().truth.unwrap(),
+    );
+    println!("{validation:#?} {truth:?} {:?}", fitted.results().wall_s);
     assert_eq!(validation.verdict, Verdict::Pass);
     assert!(validation.rmse_over_floor < 1.15);
     assert!(validation.other_over_floor < 1.3);
@@ -199,7 +244,7 @@ fn slow_a_ring_of_spins_has_one_onsite_block() {
         ("c_x", -system.gamma),
     ];
     for (label, exact) in truth {
-        let found = &fitted.results.mobility.coefficients[label];
+        let found = &fitted.results().mobility.coefficients[label];
         let z = (found.value - theta * exact) / found.stderr;
         println!("{label}: {} +- {}, z {z:.2}", found.value, found.stderr);
         assert!(z.abs() < Z_BOUND, "{label}");
@@ -216,7 +261,8 @@ fn slow_a_ring_of_spins_has_one_onsite_block() {
         fitted.model.field_error(field, &x, &mut errors).unwrap();
         assert!(errors.iter().all(|e| e.is_finite()), "{}", field.name());
     }
-    let titles: Vec<&str> = fitted.page.sections.iter().map(|s| s.id.as_str()).collect();
+    let page = fitted.page();
+    let titles: Vec<&str> = page.sections.iter().map(|s| s.id.as_str()).collect();
     assert!(
         titles.contains(&"space-time") && titles.contains(&"spins"),
         "{titles:?}"
@@ -227,6 +273,34 @@ fn slow_a_ring_of_spins_has_one_onsite_block() {
         folder.path(),
     );
     assert!(refused.unwrap_err().to_string().contains("ring.sites"));
+    // A recipe that does not know rings is refused, not replaced.
+    config.mobility.recipe = Recipe::Semigroup;
+    let refused = ergode::fit(&data, &config).unwrap_err();
+    let message = refused.to_string();
+    assert!(refused.is_bad_input());
+    for part in ["recipe = semigroup", "ring.sites = 6", "weak"] {
+        assert!(message.contains(part), "{message}");
+    }
+}
+
+/// Many coordinates without a known structure have a constant mobility, which is called so.
+#[test]
+fn the_policy_is_part_of_the_results() {
+    let data = sample(&crate::support::rotating(16), 60.0, 0.1, 16, 9);
+    let fitted = ergode::fit(&data, &FitConfig::default()).unwrap();
+    let results = fitted.results();
+    assert_eq!(results.recipe, Recipe::Constant);
+    let json = serde_json::to_value(results).unwrap();
+    assert_eq!(json["recipe"], "constant");
+    let recipe = results.policy.iter().find(|made| made.decision == "recipe");
+    let recipe = recipe.unwrap();
+    assert!(recipe.choice.starts_with("constant"), "{recipe:?}");
+    assert!(
+        recipe.reason.contains("16 coordinates, more than 14"),
+        "{recipe:?}"
+    );
+    assert!(fitted.page().html().contains(&recipe.reason));
+    assert!(results.policy.iter().all(|made| !made.reason.is_empty()));
 }
 
 #[test]
@@ -240,6 +314,10 @@ fn a_configuration_is_changed_by_dotted_keys() {
     assert_eq!(
         changed("mobility.degrees=[2,2]").unwrap().mobility.degrees,
         Some((2, 2))
+    );
+    assert_eq!(
+        changed("mobility.ridges=[1.0]").unwrap().mobility.ridges,
+        [1.0]
     );
     assert_eq!(changed("held_out=0.5").unwrap().held_out, 0.5);
     for (wrong, part) in [
@@ -278,10 +356,10 @@ fn slow_many_short_records_are_learned() {
         let mut found = [0.0; 4];
         fitted.model.mobility().mobility(&[0.0, 0.0], &mut found);
         let relative = |label: &str| {
-            let coefficient = fitted.results.mobility.coefficients[label];
+            let coefficient = fitted.results().mobility.coefficients[label];
             coefficient.stderr / coefficient.value.abs()
         };
-        println!("{found:.3?} {:?}", fitted.results.mobility.coefficients);
+        println!("{found:.3?} {:?}", fitted.results().mobility.coefficients);
         let z = |exact: f64, found: f64, label: &str| (found / exact - 1.0).abs() / relative(label);
         z(1.0, found[0], "D[x1,x1] 1")
             .max(z(1.0, found[3], "D[x2,x2] 1"))

@@ -1,31 +1,35 @@
 //! From uneven and gappy data to a verdict.
 
 use ergode::{
-    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FindingKind, FitConfig, Fitted,
-    Purpose, Recipe, RunFolder, Severity, Stream, Times, Trajectory, Verdict, check_ensemble,
-    fit_langevin,
+    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FindingKind, FitConfig,
+    FitOptions, Fitted, Purpose, Recipe, Severity, Stream, Times, Trajectory, Verdict,
+    check_ensemble, fit_with,
 };
 
 use crate::support::{Z_BOUND, affine_reference, poisson, rotating, rows};
 
 fn fit(data: &Ensemble, config: &FitConfig, reference: &Affine2dReference) -> Fitted {
-    let folder = tempfile::tempdir().unwrap();
-    let run = RunFolder::open(folder.path()).unwrap();
-    let exact = Some(reference as _);
-    fit_langevin(data, config, &run, exact, &|_| {}, &Control::new()).unwrap()
+    let options = FitOptions {
+        exact: Some(reference as _),
+        ..FitOptions::default()
+    };
+    fit_with(data, config, options).unwrap()
 }
 
 /// D within `bound`, correlations within 1.3 of the noise floor.
 fn good(fitted: &Fitted, bound: f64) -> bool {
-    let (validation, truth) = (&fitted.results.validation, fitted.results.truth.unwrap());
+    let (validation, truth) = (
+        &fitted.results().validation,
+        fitted.results().truth.unwrap(),
+    );
     println!(
         "D {:.4}, R {:?}, over floor {:.3}, other {:.3}, chi2 {:?}, {:?}",
         truth.diffusion_rel_l2,
         truth.current_rel_l2,
         validation.rmse_over_floor,
         validation.other_over_floor,
-        fitted.results.mobility.chi2_per_equation,
-        fitted.results.wall_s
+        fitted.results().mobility.chi2_per_equation,
+        fitted.results().wall_s
     );
     truth.diffusion_rel_l2 < bound && validation.rmse_over_floor < 1.3
 }
@@ -46,13 +50,13 @@ fn slow_affine_data_at_poisson_times_are_learned_to_their_noise_floor() {
         let fitted = fit(&data, &config, reference);
         assert!(good(&fitted, bound), "{recipe:?}");
         assert_eq!(
-            fitted.results.validation.verdict,
+            fitted.results().validation.verdict,
             Verdict::Pass,
             "{:?}",
-            fitted.validation.reasons
+            fitted.validation().reasons
         );
-        assert!(fitted.validation.spectra.curves.is_empty());
-        assert!(fitted.page.html().contains("sampling is uneven"));
+        assert!(fitted.validation().spectra.curves.is_empty());
+        assert!(fitted.page().html().contains("sampling is uneven"));
     }
     // The rows one after the other at the nominal interval, as a file without times would have them.
     let counted = (0..data.len()).map(|k| {
@@ -102,14 +106,12 @@ fn slow_gaps_are_counted_and_bridged() {
     );
     assert!(gaps.advice.contains("bridge_gaps"));
     let run = |bridge_gaps: bool| {
-        let folder = tempfile::tempdir().unwrap();
         let mut config = FitConfig {
             bridge_gaps,
             ..FitConfig::default()
         };
         config.simulate.dt = Some(0.01);
-        let open = RunFolder::open(folder.path()).unwrap();
-        fit_langevin(&gappy, &config, &open, None, &|_| {}, &Control::new()).unwrap()
+        ergode::fit(&gappy, &config).unwrap()
     };
     // In both, D and R of the linear system within their errors; bridges make them smaller.
     let exact = system.mobility_matrix();
@@ -118,14 +120,14 @@ fn slow_gaps_are_counted_and_bridged() {
         fitted.model.mobility().mobility(&[0.0, 0.0], &mut found);
         // Coefficients are those of standardised coordinates: only their relative errors are used.
         let relative = ["D[x,x] 1", "D[y,y] 1"].map(|label| {
-            let coefficient = fitted.results.mobility.coefficients[label];
+            let coefficient = fitted.results().mobility.coefficients[label];
             coefficient.stderr / coefficient.value
         });
         let z = |i: usize| ((found[3 * i] / exact[[i, i]] - 1.0) / relative[i]).abs();
         (z(0).max(z(1)), relative[0])
     };
     let (cut, bridged) = (run(false), run(true));
-    assert_eq!(bridged.results.validation.verdict, Verdict::Pass);
+    assert_eq!(bridged.results().validation.verdict, Verdict::Pass);
     let ((z_cut, error_cut), (z, error)) = (worst(&cut), worst(&bridged));
     println!("z {z_cut:.2} {z:.2}, errors {error_cut:.5} {error:.5}");
     assert!(z_cut < Z_BOUND && z < Z_BOUND);

@@ -1,10 +1,11 @@
 //! Figures and pages: what is drawn is there, well-formed and finite; fields are those of the formulas.
 
 use ergode::{
-    Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Ensemble, FieldPair, Figure, Heatmap,
-    LabelledMatrix, LinearMobility, Lines, Mobility, Page, Palette, Panel, PanelContent, Role,
-    Score, Section, SectionPart, Series, SeriesStyle, SpinClosure, Standardiser, Table,
-    TensorBasis, equation_section, field_section, hovmoeller_figure, spin_section, write_figures,
+    Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Ensemble, FieldMaps, FieldPair, Figure,
+    Heatmap, LabelledMatrix, LinearMobility, Lines, Mobility, Page, Palette, Panel, PanelContent,
+    Role, Score, Section, SectionPart, Series, SeriesStyle, SpaceTime, SpinClosure, SpinMaps,
+    Standardiser, Table, TensorBasis, equation_section, field_section, hovmoeller_figure,
+    spin_section, write_figures,
 };
 use ndarray::{Array2, Array3, array};
 
@@ -304,7 +305,7 @@ fn drift_and_current_are_those_of_the_formulas() {
         score: &Normal,
         mobility: &mobility,
     };
-    let section = field_section(pair, Some(pair), &data).unwrap();
+    let section = field_section(&FieldMaps::new(pair, Some(pair), &data).unwrap());
     assert_eq!(panels_of(&section, "mobility").len(), 8);
     // ∇·M and ∇·R by central differences.
     let expected = |x: [f64; 2], sign: f64| -> [f64; 2] {
@@ -361,7 +362,7 @@ fn spins_are_projected_on_the_terms_of_their_span() {
         role,
         block: &block,
     };
-    let section = spin_section(&[closure("model", Role::Model)], &data).unwrap();
+    let section = spin_section(&SpinMaps::new(&[closure("model", Role::Model)], &data).unwrap());
     let panels = panels_of(&section, "spin-mobility");
     let mut cells = 0;
     for (panel, expected) in panels.iter().zip([
@@ -385,14 +386,15 @@ fn spins_are_projected_on_the_terms_of_their_span() {
         role: Role::Model,
         block: &flat,
     };
-    assert!(spin_section(&[planar], &data).is_err());
-    let figure = hovmoeller_figure(&[("data", &data), ("model", &data)], 2, 3, 50).unwrap();
+    assert!(SpinMaps::new(&[planar], &data).is_err());
+    let patterns = SpaceTime::new(&[("data", &data), ("model", &data)], 2, 3, 50).unwrap();
+    let figure = hovmoeller_figure(&patterns);
     let PanelContent::Heatmap(map) = &figure.panels[1].content else {
         panic!("a heatmap");
     };
     assert_eq!(map.values.dim(), (50, 2));
     assert_eq!(map.values[[10, 1]], 135.0f64.sin());
-    assert!(hovmoeller_figure(&[("data", &data)], 0, 4, 50).is_err());
+    assert!(SpaceTime::new(&[("data", &data)], 0, 4, 50).is_err());
 }
 
 #[test]

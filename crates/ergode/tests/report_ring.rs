@@ -1,10 +1,10 @@
 //! Figures of a ring of spins: maps and errors of closures, contours, colours that can be compared.
 
 use ergode::{
-    Colours, Control, Ensemble, Heatmap, HomogeneousSlice, LinearMobility, Lines, Mobility, Page,
-    Panel, PanelContent, ResidualLines, RingCompareConfig, RingComparison, Role, Rollout,
-    RolloutRole, SoftSpin, SpinClosure, TensorBasis, compare_rings, residual_section,
-    ring_sections, spin_section,
+    Colours, Control, Ensemble, Heatmap, HomogeneousSlice, LinearMobility, Lines, Mobility,
+    NetworkResiduals, Page, Panel, PanelContent, ResidualLines, RingCompareConfig, RingComparison,
+    Role, Rollout, RolloutRole, SoftSpin, SpinClosure, SpinMaps, TensorBasis, compare_rings,
+    residual_section, ring_sections, spin_section,
 };
 use ndarray::{Array3, array};
 
@@ -107,7 +107,7 @@ fn closures_are_shown_beside_the_exact_block_with_their_errors() {
         closure("strong", Role::Model, &strong),
         closure("slow", Role::Other, &slow),
     ];
-    let section = spin_section(&shown, &data).unwrap();
+    let section = spin_section(&SpinMaps::new(&shown, &data).unwrap());
     let panels = panels_of(&section, "spin-mobility");
     assert_eq!(panels.len(), 12);
     for k in 0..3 {
@@ -272,7 +272,7 @@ fn the_largest_residuals_are_drawn_with_those_of_other_mobilities() {
         role: Role::Exact,
         values,
     };
-    let section = residual_section(&fit, &[other(&exact)]).unwrap();
+    let section = residual_section(&NetworkResiduals::from(&fit), &[other(&exact)]).unwrap();
     let panels = panels_of(&section, "residuals");
     assert_eq!(panels.len(), 12);
     let signal = |k: usize| {
@@ -292,5 +292,5 @@ fn the_largest_residuals_are_drawn_with_those_of_other_mobilities() {
             .unwrap();
         assert_eq!(signal(k), wanted);
     }
-    assert!(residual_section(&fit, &[other(&exact[1..])]).is_err());
+    assert!(residual_section(&NetworkResiduals::from(&fit), &[other(&exact[1..])]).is_err());
 }

@@ -17,7 +17,7 @@ fn run(benchmark: Benchmark, recipe: Recipe, time: f64, changes: &[&str]) -> Res
     };
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::open(folder.path()).unwrap();
-    let results = reproduce(&config, &run, &|_| {}, &Control::new()).unwrap();
+    let results = reproduce(&config, &run, &Control::new()).unwrap();
     let kept = std::fs::read_to_string(folder.path().join("results.json")).unwrap();
     assert_eq!(serde_json::from_str::<Results>(&kept).unwrap(), results);
     results

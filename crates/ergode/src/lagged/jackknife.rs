@@ -7,7 +7,7 @@ use super::blocks::BlockId;
 use crate::error::{Error, Result};
 
 /// Values with the covariance of their sampling errors, from leaving out one block at a time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Jackknife {
     /// The values from all blocks.
     pub values: Array1<f64>,

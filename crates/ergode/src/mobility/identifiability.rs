@@ -4,9 +4,10 @@ use std::fmt;
 
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, s};
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::equations::{Equations, GeneratorResidual};
+use super::infinite;
 use crate::error::{Error, Result};
 use crate::finding::digits;
 use crate::lagged::{Jackknife, deviations};
@@ -16,10 +17,11 @@ use crate::linalg;
 ///
 /// A direction is a right singular vector of the design, each equation in units of its error and each
 /// direction a change of M of unit rms.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identifiability {
     /// Standard error of M along each direction in units of the rms of Φ, smallest first, from the
     /// equations alone; infinite where they are blind, and else zero where they are exact.
+    #[serde(with = "infinite::list")]
     pub standard_errors: Vec<f64>,
     /// The last direction: label of each field with its part in the rms of M, largest first.
     pub least_determined: Vec<(String, f64)>,
@@ -40,7 +42,7 @@ pub struct Identifiability {
 /// The φ_n of the equations are orthonormal combinations, so that λ_V = 1 here. The future dictionary
 /// is K_r φ_m at the fitted lags, or its mean over each step between them: it holds its own members
 /// with coefficient 1, A_U = 1, and how K_r φ_m moves within a step is left to ζ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CorrelationBound {
     /// ε = ‖R‖_F, the projected generator residual (the paper's `eq:app_pgc_epsilon_residual`), per
     /// unit of time.

@@ -8,6 +8,7 @@ mod constant;
 mod equations;
 mod fit;
 mod identifiability;
+mod infinite;
 mod ladder;
 mod lattice;
 mod linear;

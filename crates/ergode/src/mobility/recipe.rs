@@ -1,13 +1,15 @@
 //! Named choices of equations, spaces and lags, for a user who says nothing.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::block_noise::BlockNoise;
+use super::config::{MeanConstraint, MobilityConfig};
 use super::equations::Equations;
 use super::fit::{fit_mobility, fit_mobility_from};
 use super::ladder::{LadderConfig, fit_mobility_ladder};
@@ -18,6 +20,7 @@ use super::result::MobilityFit;
 use super::semigroup::{Ends, Semigroup, SemigroupConfig};
 use super::weak::{TimeForm, Weak, WeakConfig};
 use crate::check::decorrelation_times;
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
@@ -27,20 +30,23 @@ use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recipe {
-    /// The semigroup where its space is affordable, else the weak form; the result says why.
+    /// The one that suits the record; the result says why.
     #[default]
     Auto,
     /// Correlations predicted by the semigroup in a Galerkin space ([`Semigroup`]).
     Semigroup,
     /// Stationary operator, integral in time, polynomial score ([`Weak`]).
     Weak,
+    /// The constant Φ, integral in time, with the score
+    /// ([`estimate_constant_mobility`](super::estimate_constant_mobility)).
+    Constant,
     /// The paper's: conditional score, derivative in time, mobility by a network
     /// ([`fit_paper_mobility`](super::fit_paper_mobility)).
     Paper,
 }
 
 /// What is asked of a recipe.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecipeConfig {
     /// The recipe.
@@ -58,10 +64,71 @@ pub struct RecipeConfig {
     /// where none is given. Functions of delayed coordinates are left out at the later time of the
     /// correlations: they have a kink at the delay, which no Markov model follows.
     pub leading: Option<usize>,
-    /// How far degrees may rise, and how each is fitted.
-    pub ladder: LadderConfig,
+    /// Highest degrees of D and R that are tried.
+    pub max_degrees: (usize, usize),
+    /// Most coefficients.
+    pub max_coefficients: usize,
+    /// Standard errors by which held-out χ² must fall for a higher degree to be taken.
+    pub caution: f64,
+    /// Ridges that are tried: χ² added for ⟨|M − Φ|²⟩ = ⟨|Φ|²⟩.
+    pub ridges: Vec<f64>,
+    /// Folds of the cross-validation over blocks.
+    pub folds: usize,
+    /// Known mean of M, which enters with its error.
+    pub mean: Option<MeanConstraint>,
+    /// Least values of coefficients, by label.
+    pub floors: BTreeMap<String, f64>,
+    /// Most Gauss-Newton steps.
+    pub iterations: usize,
     /// Sub-sampling and blocks.
     pub statistics: LaggedConfig,
+}
+
+impl Default for RecipeConfig {
+    fn default() -> Self {
+        let ladder = LadderConfig::default();
+        Self {
+            recipe: Recipe::default(),
+            degrees: None,
+            mask: None,
+            noise: MeasurementNoise::default(),
+            horizon: None,
+            leading: None,
+            max_degrees: (ladder.diffusion_degree, ladder.current_degree),
+            max_coefficients: ladder.fields,
+            caution: ladder.caution,
+            ridges: ladder.fit.ridges,
+            folds: ladder.fit.folds,
+            mean: ladder.fit.mean,
+            floors: ladder.fit.floors,
+            iterations: ladder.fit.iterations,
+            statistics: LaggedConfig::default(),
+        }
+    }
+}
+
+impl RecipeConfig {
+    /// How a mobility of given degrees is fitted.
+    pub fn fit(&self) -> MobilityConfig {
+        MobilityConfig {
+            ridges: self.ridges.clone(),
+            folds: self.folds,
+            mean: self.mean.clone(),
+            floors: self.floors.clone(),
+            iterations: self.iterations,
+        }
+    }
+
+    /// How degrees up to `top` are chosen.
+    fn ladder(&self, top: (usize, usize)) -> LadderConfig {
+        LadderConfig {
+            diffusion_degree: top.0,
+            current_degree: top.1,
+            fields: self.max_coefficients,
+            caution: self.caution,
+            fit: self.fit(),
+        }
+    }
 }
 
 /// A fitted mobility and the choices that led to it.
@@ -180,10 +247,10 @@ fn fit_in(
             "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto",
         ));
     }
-    let (recipe, reason) = choose(config.recipe, ensemble.dim(), interval, horizon, spaces)?;
+    let (recipe, reason) = choose(config.recipe, ensemble.dim(), spaces)?;
     let top = config.degrees.unwrap_or((
-        spaces.top.0.min(config.ladder.diffusion_degree),
-        spaces.top.1.min(config.ladder.current_degree),
+        spaces.top.0.min(config.max_degrees.0),
+        spaces.top.1.min(config.max_degrees.1),
     ));
     let make = |recipe: Recipe| -> Result<Plan> {
         let mut plan = Plan::new(recipe, interval, horizon, spaces, top, config);
@@ -193,7 +260,7 @@ fn fit_in(
     };
     let plan = make(recipe)?;
     let standardiser = Standardiser::watched(ensemble, control)?;
-    let clock = Instant::now();
+    let clock = Clock::start();
     let collect =
         |plan: &Plan| accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control);
     let raw = collect(&plan)?;
@@ -206,7 +273,7 @@ fn fit_in(
         }
         _ => None,
     };
-    let statistics_seconds = clock.elapsed().as_secs_f64();
+    let statistics_seconds = clock.seconds();
     let (noisy, noisy_plan) = match &semigroup {
         Some((sums, plan)) => (sums, plan),
         None => (&raw, &plan),
@@ -273,11 +340,11 @@ fn positive(
     let fit = if even == d {
         fit
     } else {
-        let mut raised = fit_mobility(&*equations, &config.ladder.fit, control)?;
+        let mut raised = fit_mobility(&*equations, &config.fit(), control)?;
         raised.rungs = fit.rungs;
         raised
     };
-    refine_positive(fit, &*equations, ensemble, &config.ladder.fit, control)
+    refine_positive(fit, &*equations, ensemble, &config.fit(), control)
 }
 
 /// The fit to correlations among observed coordinates alone, from one whose D had to be made positive.
@@ -297,9 +364,9 @@ fn between_observed(
     let (d, r) = fit.degrees().unwrap_or(top);
     let equations = equations(d.next_multiple_of(2), r)?;
     let start = fit.mobility.coefficients().to_owned();
-    let mut observed = fit_mobility_from(Some(start), &*equations, &config.ladder.fit, control)?;
+    let mut observed = fit_mobility_from(Some(start), &*equations, &config.fit(), control)?;
     observed.rungs = fit.rungs;
-    refine_positive(observed, &*equations, ensemble, &config.ladder.fit, control)
+    refine_positive(observed, &*equations, ensemble, &config.fit(), control)
 }
 
 /// The longest decorrelation time of a coordinate.
@@ -315,16 +382,13 @@ fn longest_decorrelation(ensemble: &Ensemble, control: &Control) -> Result<f64> 
     ))
 }
 
-fn choose(
-    asked: Recipe,
-    dim: usize,
-    interval: f64,
-    horizon: f64,
-    spaces: &Spaces,
-) -> Result<(Recipe, String)> {
+fn choose(asked: Recipe, dim: usize, spaces: &Spaces) -> Result<(Recipe, String)> {
     let functions = binomial(dim + spaces.semigroup.degree, dim);
     match asked {
         Recipe::Semigroup | Recipe::Weak => Ok((asked, "asked for".to_owned())),
+        Recipe::Constant => Err(Error::input(
+            "a constant mobility is no polynomial fit; use estimate_constant_mobility",
+        )),
         Recipe::Paper => Err(Error::input(
             "the paper's recipe has no polynomial mobility; it is fitted by fit_paper_mobility",
         )),
@@ -336,19 +400,22 @@ fn choose(
                 spaces.semigroup.degree
             ),
         )),
-        Recipe::Auto if interval <= 0.25 * horizon => Ok((
-            Recipe::Weak,
-            format!(
-                "in {dim} coordinates a Galerkin space would have {functions} functions; the weak \
-                 form needs none, and samples every {interval} resolve correlations that last \
-                 {horizon:.3}"
-            ),
-        )),
         Recipe::Auto => Err(Error::input(format!(
-            "{dim} coordinates are too many for the semigroup, and samples every {interval} are \
-             too coarse for the weak form where correlations last {horizon:.3}; select fewer \
-             coordinates or sample more often"
+            "in {dim} coordinates a Galerkin space would have {functions} functions, more than \
+             {MOST_FUNCTIONS}; use recipe weak or constant, or select fewer coordinates"
         ))),
+    }
+}
+
+impl fmt::Display for Recipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Semigroup => "semigroup",
+            Self::Weak => "weak",
+            Self::Constant => "constant",
+            Self::Paper => "paper",
+        })
     }
 }
 
@@ -482,7 +549,7 @@ impl Plan {
                 let mask = self.mask.as_ref();
                 let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
                 let space = &self.spaces.semigroup;
-                noise::estimate(sums, &basis, space, &config.ladder.fit, control).map(Some)
+                noise::estimate(sums, &basis, space, &config.fit(), control).map(Some)
             }
         }
     }
@@ -502,15 +569,8 @@ impl Plan {
         };
         let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
         let fit = match config.degrees {
-            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.ladder.fit, control)?,
-            None => {
-                let ladder = LadderConfig {
-                    diffusion_degree: top.0,
-                    current_degree: top.1,
-                    ..config.ladder.clone()
-                };
-                fit_mobility_ladder(&equations, &ladder, control)?
-            }
+            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
+            None => fit_mobility_ladder(&equations, &config.ladder(top), control)?,
         };
         let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
         if let (Some(leading), true) = (config.leading, fit.positivity.is_some()) {

@@ -1,14 +1,15 @@
 //! A fitted mobility with its errors and diagnostics.
 
 use ndarray::{Array1, Array2};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::identifiability::Identifiability;
+use super::infinite;
 use super::linear::LinearMobility;
 use crate::lagged::Jackknife;
 
 /// The held-out χ² of one ridge.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RidgeTrial {
     /// χ² added for ⟨|M − Φ|²⟩ = ⟨|Φ|²⟩.
     pub ridge: f64,
@@ -19,7 +20,7 @@ pub struct RidgeTrial {
 }
 
 /// One pair of degrees that was tried.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rung {
     /// Degree of D.
     pub diffusion_degree: usize,
@@ -36,7 +37,7 @@ pub struct Rung {
 }
 
 /// What it took to make D positive.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Positivity {
     /// Fraction of the samples where the unconstrained D was not positive definite.
     pub violation: f64,
@@ -47,7 +48,7 @@ pub struct Positivity {
 }
 
 /// M(x) = Σ_k c_k T_k(x) with errors and what there is to know about the fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MobilityFit {
     /// The mobility.
     pub mobility: LinearMobility,
@@ -60,6 +61,7 @@ pub struct MobilityFit {
     /// in units of the noise.
     pub singular_values: Array1<f64>,
     /// Ratio of the largest to the smallest of them.
+    #[serde(with = "infinite::number")]
     pub condition: f64,
     /// Directions along which a change as large as M itself exceeds the noise.
     pub effective_rank: usize,

@@ -21,7 +21,7 @@ pub struct StructureConfig {
 }
 
 /// Φ̃_T at several horizons and combined, with errors.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Structure {
     /// The horizons T.
     pub horizons: Vec<f64>,

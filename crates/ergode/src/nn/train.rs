@@ -1,11 +1,11 @@
 //! Training: stochastic gradients, a held-out loss that decides when to stop, checkpoints.
 
 use std::path::Path;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Adam, AdamConfig, Average, Decay, Engine, Mlp};
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
@@ -143,7 +143,7 @@ pub(crate) fn train(
     state.report.interrupted = false;
     control.begin(config.steps);
     control.advance(state.step).or_else(keep_going)?;
-    let begun = (Instant::now(), state.step);
+    let begun = (Clock::start(), state.step);
     let mut gradient = vec![0.0f32; state.mlp.parameters().len()];
     let mut losses = 0.0;
     while state.step < config.steps && !given_up(&state, config) {
@@ -166,7 +166,7 @@ pub(crate) fn train(
             if let Some((path, _)) = checkpoint {
                 save(path, &state)?;
             }
-            let rate = (state.step - begun.1) as f64 / begun.0.elapsed().as_secs_f64();
+            let rate = (state.step - begun.1) as f64 / begun.0.seconds();
             let held_out = state.report.history.last().map_or(f64::NAN, |r| r.held_out);
             control.say(format!("loss {held_out:.4}, {rate:.0} steps/s"));
         }

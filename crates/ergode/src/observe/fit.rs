@@ -16,6 +16,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
 use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
+use crate::limits::DELAYED_STATE;
 
 /// An observation with what was noticed while it was fitted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,9 +31,8 @@ pub struct ObservationFit {
 
 /// Samples in the shortest harmonic.
 const SAMPLES_PER_HARMONIC: f64 = 4.0;
-/// Delays at most, and coordinates of the state.
+/// Delays at most.
 const MOST_DELAYS: usize = 3;
-const MOST_COORDINATES: usize = 6;
 /// Delays as a part of the shortest decorrelation time.
 const SPACING: f64 = 0.25;
 
@@ -212,11 +212,11 @@ fn fit_delays(
             ));
         }
     };
-    let affordable = (MOST_COORDINATES / stationary.dim()).max(1) - 1;
+    let affordable = (DELAYED_STATE / stationary.dim()).max(1) - 1;
     let counts = match config.count {
         Choice::Given(count) if count > MOST_DELAYS.max(affordable) || count > affordable => {
             return Err(Error::input(format!(
-                "{count} delays of {} coordinates are too many; up to {MOST_COORDINATES} coordinates of the \
+                "{count} delays of {} coordinates are too many; up to {DELAYED_STATE} coordinates of the \
                  state, delays included, can be learned",
                 stationary.dim()
             )));

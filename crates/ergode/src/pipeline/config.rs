@@ -184,6 +184,16 @@ impl FitConfig {
         toml::from_str(text).map_err(|error| Error::input(error.to_string()))
     }
 
+    /// The text of a TOML file.
+    ///
+    /// # Errors
+    /// When a value cannot be written as TOML.
+    pub(super) fn to_toml(&self) -> Result<String> {
+        toml::to_string(self).map_err(|error| {
+            Error::numerical(format!("the configuration cannot be written: {error}"))
+        })
+    }
+
     /// This configuration with `key=value` changes, the keys dotted as in `mobility.recipe=weak`, the
     /// values JSON or plain text.
     ///

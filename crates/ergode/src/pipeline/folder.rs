@@ -3,17 +3,21 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::clock::{self, Clock};
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
+use crate::report::{RunRecord, run_page};
 
-/// A run on disk. Its stages are kept when they are finished, so that a run that was stopped goes on
-/// from there; one process writes to it at a time.
+/// The file of a [`RunRecord`] among the stages.
+const RECORD: &str = "record.json";
+
+/// A run on disk. Its finished stages are kept, so that a run that was stopped resumes there; one process
+/// writes to it at a time.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -73,34 +77,56 @@ impl RunFolder {
         key: Value,
         work: impl FnOnce() -> Result<T>,
     ) -> Result<(T, f64)> {
-        let file = self.stages().join(format!("{name}.json"));
-        // What cannot be read is computed anew.
-        let kept = fs::read(&file).ok();
-        let kept = kept.and_then(|bytes| serde_json::from_slice::<Stage<T>>(&bytes).ok());
-        if let Some(kept) = kept.filter(|kept| kept.key == key) {
+        if let Some((value, seconds)) = self.kept(name, &key) {
             self.log(&json!({"stage": name, "kept": true}))?;
-            return Ok((kept.value, kept.seconds));
+            return Ok((value, seconds));
         }
-        // Should the work be stopped, what it replaced must not be taken for its result.
-        let _ = fs::remove_file(&file);
+        // If the work is stopped, what it replaces must not be taken for its result.
+        self.forget(name);
         self.log(&json!({"stage": name, "begun": true}))?;
-        let clock = Instant::now();
+        let clock = Clock::start();
         let value = work()?;
-        let seconds = clock.elapsed().as_secs_f64();
         let stage = Stage {
             key,
-            seconds,
+            seconds: clock.seconds(),
             value,
         };
-        write_json(&file, &stage)?;
-        self.log(&json!({"stage": name, "seconds": seconds}))?;
-        Ok((stage.value, seconds))
+        write_json(&self.stage_file(name), &stage)?;
+        self.log(&json!({"stage": name, "seconds": stage.seconds}))?;
+        Ok((stage.value, stage.seconds))
+    }
+
+    /// What a stage left that was finished with the same key; what cannot be read is computed again.
+    pub(super) fn kept<T: DeserializeOwned>(&self, name: &str, key: &Value) -> Option<(T, f64)> {
+        let text = fs::read(self.stage_file(name)).ok()?;
+        let stage: Stage<T> = serde_json::from_slice(&text).ok()?;
+        (stage.key == *key).then_some((stage.value, stage.seconds))
+    }
+
+    /// Remove what a stage left.
+    pub(super) fn forget(&self, name: &str) {
+        let _ = fs::remove_file(self.stage_file(name));
+    }
+
+    fn stage_file(&self, name: &str) -> PathBuf {
+        self.stages().join(format!("{name}.json"))
+    }
+
+    /// Write `config.toml`, `results.json`, `report.html`, and the record that pages are made from.
+    pub(crate) fn write(&self, record: &RunRecord) -> Result<()> {
+        let text = record.configuration.as_bytes();
+        AtomicFile::write(&self.path.join("config.toml"), text)?;
+        let text = serde_json::to_vec(record)
+            .map_err(|error| Error::numerical(format!("{RECORD}: {error}")))?;
+        AtomicFile::write(&self.stages().join(RECORD), &text)?;
+        write_json(&self.path.join("results.json"), &record.results)?;
+        let page = run_page(record).html();
+        AtomicFile::write(&self.path.join("report.html"), page.as_bytes())
     }
 
     /// Adds a line to `log.jsonl`, with the time in seconds since 1970.
     pub(super) fn log(&self, event: &Value) -> Result<()> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let mut line = json!({"time": now.map_or(0.0, |now| now.as_secs_f64())});
+        let mut line = json!({"time": clock::date()});
         if let (Value::Object(line), Value::Object(event)) = (&mut line, event) {
             line.extend(event.clone());
         }
@@ -110,10 +136,28 @@ impl RunFolder {
     }
 }
 
-/// What a finished stage of the run in `path` left behind.
-pub(super) fn kept<T: DeserializeOwned>(path: &Path, name: &str) -> Result<T> {
-    let file = path.join("stages").join(format!("{name}.json"));
-    Ok(read_json::<Stage<T>>(&file)?.value)
+/// What a finished run left for its page.
+///
+/// # Errors
+/// When the run is not finished, a file is damaged, or another version of the library wrote it.
+pub(super) fn load_record(path: &Path) -> Result<RunRecord> {
+    let results: Value = read_json(&path.join("results.json"))?;
+    let file = path.join("stages").join(RECORD);
+    let version = results["ergode"].as_str().unwrap_or("unknown");
+    if !file.exists() {
+        return Err(Error::file(
+            path,
+            format!(
+                "ergode {version} wrote this run without {RECORD}, from which pages are made; rerun the fit"
+            ),
+        ));
+    }
+    read_json(&file).map_err(|error| {
+        Error::file(
+            path,
+            format!("ergode {version} wrote this run, and {error}"),
+        )
+    })
 }
 
 /// Read a file of a finished run.

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
 use super::config::FitConfig;
 use super::mobility::{MobilityFound, interval_of, linear_results};
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Support};
 use crate::error::{Error, Result};
@@ -151,7 +151,7 @@ pub(super) fn ring_mobility(
         lags: (0..=ring.lags).map(|k| k as f64 * interval).collect(),
         ..LatticeConfig::default()
     };
-    let clock = Instant::now();
+    let clock = Clock::start();
     let (score, basis, fitting);
     let sums = if spin {
         statistics.test_degree = 1;
@@ -160,7 +160,7 @@ pub(super) fn ring_mobility(
         // Few well-determined coefficients need no ridge, which would only shift them.
         fitting = MobilityConfig {
             ridges: vec![0.0],
-            ..config.mobility.ladder.fit.clone()
+            ..config.mobility.fit()
         };
         let families = SpinNeighbourhood::from_ensemble(training)?;
         accumulate_lattice(training, &site, &families, &statistics, control)?
@@ -174,11 +174,11 @@ pub(super) fn ring_mobility(
             LatticeScore::potential(ring.sites, &names, ring.potential_degree, &ring.distances)?;
         let degree = ring.mobility_degree;
         basis = TensorBasis::polynomial(&names, &site, degree, degree, None)?;
-        fitting = config.mobility.ladder.fit.clone();
+        fitting = config.mobility.fit();
         let families = neighbourhood_families(components)?;
         accumulate_lattice(training, &site, &families, &statistics, control)?
     };
-    let statistics_seconds = clock.elapsed().as_secs_f64();
+    let statistics_seconds = clock.seconds();
     let fitted = score.accumulate(training, &site, &statistics.statistics, control)?;
     let time = TimeForm::Integral(IntegralRule::Simpson);
     let coefficients = ScoreCoefficients::Fitted(fitted);
@@ -196,7 +196,7 @@ pub(super) fn ring_mobility(
         recipe: Recipe::Weak,
         reason: "a ring of sites has local statistics, which the weak form takes".into(),
         fit: Some(fit),
-        residuals: None,
+        network: None,
         statistics_seconds,
         noise: None,
     })
@@ -209,7 +209,7 @@ pub(super) fn ring_mobility(
 pub(super) fn spin_by_network(
     training: &Ensemble,
     config: &FitConfig,
-    folder: &Path,
+    folder: Option<&Path>,
     control: &Control,
 ) -> Result<(StoredScore, String, MobilityFound)> {
     let (score, kind) = ring_score(training, config, control)?;
@@ -218,7 +218,7 @@ pub(super) fn spin_by_network(
         with_seed(&config.paper.ring, config.seed),
     );
     let stationary = score.as_score();
-    let found = fit_paper_spin(training, sites, stationary, &paper, Some(folder), control)?;
+    let found = fit_paper_spin(training, sites, stationary, &paper, folder, control)?;
     let mobility = LatticeMobility::new(sites, found.fit.mobility.clone())?;
     let violation = mobility.psd_violation(training)?;
     let span = "onsite block in the span of a spin".to_owned();
@@ -228,7 +228,7 @@ pub(super) fn spin_by_network(
         recipe: Recipe::Paper,
         reason: "asked for".into(),
         fit: Some(found.fit),
-        residuals: None,
+        network: None,
         statistics_seconds: 0.0,
         noise: None,
     };

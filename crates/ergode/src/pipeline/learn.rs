@@ -1,28 +1,29 @@
 //! The stage that learns the model.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::path::Path;
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::config::FitConfig;
-use super::folder::RunFolder;
 use super::mobility::{MobilityFound, by_network, by_recipe, find_mobility, find_structure};
-use super::page::model_sections;
-use super::results::{Measured, MobilityResults, Results, ScoreResults, Truth, ValidationResults};
-use super::rollout::told;
+use super::policy::{NOISE, Plan, RECIPE};
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::COMPARED;
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
-use crate::mobility::{MeasurementNoise, Mobility, Recipe};
+use crate::mobility::{MeasurementNoise, Mobility, MobilityFit, Recipe, Structure};
 use crate::model::{LangevinModel, Provenance};
 use crate::observe::Observation;
-use crate::report::{Section, structure_section};
+use crate::report::{
+    Decision, LearnedRecord, Measured, MobilityResults, Part, Results, ScoreResults, Truth,
+    ValidationResults,
+};
 use crate::validate::{EntropyProduction, entropy_production, entropy_production_of_fit};
 
 /// A model as the stage that made it leaves it, besides the model files.
@@ -32,10 +33,10 @@ pub(super) struct ModelStage {
     pub(super) mobility: MobilityResults,
     pub(super) recipe: Recipe,
     pub(super) reason: String,
-    pub(super) entropy_production: Option<EntropyProduction>,
+    pub(super) policy: Vec<Decision>,
     pub(super) seconds: BTreeMap<String, f64>,
     pub(super) findings: Vec<Finding>,
-    pub(super) sections: Vec<Section>,
+    pub(super) learned: LearnedRecord,
 }
 
 impl ModelStage {
@@ -58,15 +59,43 @@ impl ModelStage {
             wall_s: seconds,
             score: self.score.clone(),
             mobility: self.mobility.clone(),
+            policy: self.policy.clone(),
             validation,
-            entropy_production: self.entropy_production.map(|entropy| Measured {
-                value: entropy.rate,
-                stderr: entropy.error,
-            }),
+            entropy_production: self
+                .learned
+                .entropy_production
+                .done()
+                .map(|entropy| Measured {
+                    value: entropy.rate,
+                    stderr: entropy.error,
+                }),
             observation: None,
             truth,
             reproduction: None,
         }
+    }
+}
+
+/// A learned model and its constant closure.
+#[derive(Debug)]
+pub(super) struct Models {
+    pub(super) model: LangevinModel,
+    pub(super) constant: LangevinModel,
+}
+
+impl Models {
+    /// Read them from the folder of a run.
+    pub(super) fn load(path: &Path) -> Result<Self> {
+        Ok(Self {
+            model: LangevinModel::load(path)?,
+            constant: LangevinModel::load(&path.join("constant"))?,
+        })
+    }
+
+    /// Write them to the folder of a run.
+    pub(super) fn save(&self, path: &Path) -> Result<()> {
+        self.model.save(path)?;
+        self.constant.save(&path.join("constant"))
     }
 }
 
@@ -78,26 +107,24 @@ pub(super) struct Task<'a> {
     pub(super) training: &'a Ensemble,
     pub(super) held_out: &'a Ensemble,
     pub(super) config: &'a FitConfig,
-    /// What is done about measurement noise, and what to tell of it.
-    pub(super) noise: MeasurementNoise,
-    pub(super) noticed: Option<Finding>,
-    pub(super) horizon: f64,
+    pub(super) plan: &'a Plan,
     pub(super) fingerprint: &'a str,
     pub(super) observation: &'a Observation,
 }
 
 impl Task<'_> {
-    /// Fit score and mobility, and save the model and its constant closure.
+    /// Fit score and mobility, which make the model and its constant closure. Networks keep their state in
+    /// the folder `checkpoints`.
     pub(super) fn learn(
         &self,
-        folder: &RunFolder,
-        tell: &(dyn Fn(&str) + Sync),
+        checkpoints: Option<&Path>,
         control: &Control,
-    ) -> Result<ModelStage> {
+    ) -> Result<(ModelStage, Models)> {
         let mut seconds = BTreeMap::new();
-        let (found, mobility) = self.parts(folder, &mut seconds, tell, control)?;
-        let clock = Instant::now();
-        let sections = self.sections(&found, &mobility, control)?;
+        let (found, mobility) = self.parts(checkpoints, &mut seconds, control)?;
+        let clock = Clock::start();
+        let structure = self.structure(&found, control)?;
+        let policy = self.policy(&found, &mobility);
         let phi = match &mobility.noise {
             Some((_, mean)) => mean.clone(),
             None => self.mean(mobility.mobility.as_mobility()),
@@ -117,106 +144,117 @@ impl Task<'_> {
         }
         let model = model.with_observation(observation)?;
         let constant = model.with_constant_mobility(phi.view())?;
-        // A ring's fit is of one site, its mobility of all.
-        let fit = mobility
-            .fit
-            .as_ref()
-            .filter(|_| self.config.ring.sites == 0);
-        let entropy = match fit {
-            // The integrand would be averaged over states with their noise.
-            _ if mobility.noise.is_some() => None,
-            Some(fit) => told(entropy_production_of_fit(
-                model.score(),
-                fit,
-                self.training,
-                control,
-            ))?,
-            None => told(entropy_production(
-                model.score(),
-                model.mobility(),
-                self.training,
-                control,
-            ))?,
-        };
-        model.save(folder.path())?;
-        constant.save(&folder.path().join("constant"))?;
-        seconds.insert("model".to_owned(), clock.elapsed().as_secs_f64());
-        let certificate = &found.certificate;
-        let mut findings = certificate.findings.clone();
-        findings.extend(self.noticed.clone());
+        let noisy = mobility.noise.is_some();
+        let entropy = self.entropy(&model, mobility.fit.as_ref(), noisy, control)?;
+        seconds.insert("model".to_owned(), clock.seconds());
+        let mut findings = found.certificate.findings.clone();
+        findings.extend(self.plan.noticed.clone());
         let warnings = mobility.results.warnings.iter();
         findings.extend(
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
         );
-        Ok(ModelStage {
+        let stage = ModelStage {
+            policy,
             score: ScoreResults {
                 kind: found.kind,
                 reason: found.reason,
-                stein_error: certificate.stein_error,
-                relative_error: certificate.relative_error,
-                verdict: certificate.verdict,
+                stein_error: found.certificate.stein_error,
+                relative_error: found.certificate.relative_error,
+                verdict: found.certificate.verdict,
             },
             mobility: mobility.results,
             recipe: mobility.recipe,
             reason: mobility.reason,
-            entropy_production: entropy,
             seconds,
             findings,
-            sections,
+            learned: LearnedRecord {
+                certificate: found.certificate,
+                fit: mobility.fit,
+                network: mobility.network,
+                structure,
+                entropy_production: entropy,
+            },
+        };
+        Ok((stage, Models { model, constant }))
+    }
+
+    /// The plan with what the fits decided.
+    fn policy(&self, found: &ScoreFound, mobility: &MobilityFound) -> Vec<Decision> {
+        let mut decisions = self.plan.decisions.clone();
+        Plan::decide(&mut decisions, "score", &found.kind, &found.reason);
+        if self.plan.noise != MeasurementNoise::None && mobility.noise.is_none() {
+            let reason = "the record is too short for its noise to be estimated";
+            Plan::decide(&mut decisions, NOISE, "none taken out", reason);
+        }
+        let choice = format!("{}, {}", mobility.recipe, mobility.results.kind);
+        Plan::decide(&mut decisions, RECIPE, choice, &mobility.reason);
+        decisions
+    }
+
+    /// The entropy production of the model over the training samples.
+    fn entropy(
+        &self,
+        model: &LangevinModel,
+        fit: Option<&MobilityFit>,
+        noisy: bool,
+        control: &Control,
+    ) -> Result<Part<EntropyProduction>> {
+        if noisy {
+            let reason = "its average over samples with measurement noise would be biased";
+            return Ok(Part::Missing(reason.into()));
+        }
+        // A ring's fit is of one site, its mobility of all.
+        let (score, training) = (model.score(), self.training);
+        Part::of(match fit.filter(|_| self.config.ring.sites == 0) {
+            Some(fit) => entropy_production_of_fit(score, fit, training, control),
+            None => entropy_production(score, model.mobility(), training, control),
         })
     }
 
     /// Score and mobility, with the seconds that each took.
     fn parts(
         &self,
-        folder: &RunFolder,
+        checkpoints: Option<&Path>,
         seconds: &mut BTreeMap<String, f64>,
-        tell: &(dyn Fn(&str) + Sync),
         control: &Control,
     ) -> Result<(ScoreFound, MobilityFound)> {
-        let (config, stages) = (self.config, folder.stages());
-        let mut clock = Instant::now();
+        let config = self.config;
+        let mut clock = Clock::start();
         let mut lap = |name: &str| {
-            seconds.insert(name.to_owned(), clock.elapsed().as_secs_f64());
-            clock = Instant::now();
+            seconds.insert(name.to_owned(), clock.seconds());
+            clock = Clock::start();
         };
         let found;
-        let mut mobility;
+        let mobility;
         if config.mobility.recipe == Recipe::Paper {
-            tell("learning scores and mobility as the paper does");
+            control.stage("learning scores and mobility as the paper does");
             let (score, kind);
-            (score, kind, mobility) =
-                by_network(self.training, config, self.horizon, &stages, control)?;
+            let (training, horizon) = (self.training, self.plan.horizon);
+            (score, kind, mobility) = by_network(training, config, horizon, checkpoints, control)?;
             lap("mobility");
             found = judge(score, kind, self.held_out, config, control)?;
             lap("score");
-        } else if let Some(freed) = self.without_noise(tell, control)? {
+        } else if let Some((freed, covariance)) = self.without_noise(control)? {
             mobility = freed;
             lap("mobility");
-            tell("learning the score");
-            let (noise, _) = mobility
-                .noise
-                .as_ref()
-                .expect("the recipe was asked for it");
-            let covariance = noise.positive()?;
-            let (training, held_out) = (self.training, self.held_out);
-            found = score_without_noise(training, held_out, covariance.view(), config, control)?;
+            control.stage("learning the score");
+            found = score_without_noise(
+                self.training,
+                self.held_out,
+                covariance.view(),
+                &self.plan.degrees,
+                config,
+                control,
+            )?;
             lap("score");
         } else {
-            tell("learning the score");
-            let file = stages.join("score-training.json");
-            found = find_score(self.training, self.held_out, config, &file, control)?;
+            control.stage("learning the score");
+            let file = checkpoints.map(|folder| folder.join("score-training.json"));
+            let (degrees, file) = (&self.plan.degrees, file.as_deref());
+            found = find_score(self.training, self.held_out, degrees, config, file, control)?;
             lap("score");
-            tell("learning the mobility");
-            let score = found.score.as_score();
-            let delays = self.observation.delays;
-            let leading = delays.map(|_| self.observation.observed());
-            mobility = find_mobility(self.training, score, config, leading, self.horizon, control)?;
-            if self.noise != MeasurementNoise::None {
-                let short = "the record is too short for its measurement noise to be taken out; expect a \
-                             diffusion that is too large, or give a longer record";
-                mobility.results.warnings.push(short.to_owned());
-            }
+            control.stage("learning the mobility");
+            mobility = self.mobility(&found, control)?;
             lap("mobility");
         }
         let lagged = mobility.statistics_seconds;
@@ -227,47 +265,63 @@ impl Task<'_> {
         Ok((found, mobility))
     }
 
-    /// The mobility without measurement noise, where there is some; none where that was not asked for and
-    /// the record is too short for it.
-    fn without_noise(
-        &self,
-        tell: &(dyn Fn(&str) + Sync),
-        control: &Control,
-    ) -> Result<Option<MobilityFound>> {
+    /// The mobility that goes with a score.
+    fn mobility(&self, found: &ScoreFound, control: &Control) -> Result<MobilityFound> {
+        let score = found.score.as_score();
+        let delays = self.observation.delays;
+        let leading = delays.map(|_| self.observation.observed());
+        let (training, config) = (self.training, self.config);
+        let mut mobility = find_mobility(training, score, config, self.plan, leading, control)?;
+        if self.plan.noise != MeasurementNoise::None {
+            let short = "the record is too short for its measurement noise to be taken out; expect a \
+                         diffusion that is too large, or give a longer record";
+            mobility.results.warnings.push(short.to_owned());
+        }
+        Ok(mobility)
+    }
+
+    /// The mobility without measurement noise, and the covariance of the noise; none if there is nothing to
+    /// take out, or the record is too short for what the check suggested.
+    fn without_noise(&self, control: &Control) -> Result<Option<(MobilityFound, Array2<f64>)>> {
         if !matches!(
-            self.noise,
+            self.plan.noise,
             MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
         ) {
             return Ok(None);
         }
-        tell("learning measurement noise and mobility");
+        control.stage("learning measurement noise and mobility");
         let (training, config) = (self.training, self.config);
-        let found = by_recipe(training, config, &self.noise, None, self.horizon, control);
+        let found = by_recipe(
+            training,
+            config,
+            &self.plan.noise,
+            None,
+            self.plan.horizon,
+            control,
+        );
         match found {
             Err(error)
                 if error.is_numerical() && config.mobility.noise == MeasurementNoise::Auto =>
             {
                 Ok(None)
             }
-            found => found.map(Some),
+            found => {
+                let found = found?;
+                let (noise, _) = found.noise.as_ref().expect("the recipe was asked for it");
+                let covariance = noise.positive()?;
+                Ok(Some((found, covariance)))
+            }
         }
     }
 
-    /// What the page says of score and mobility.
-    fn sections(
-        &self,
-        found: &ScoreFound,
-        mobility: &MobilityFound,
-        control: &Control,
-    ) -> Result<Vec<Section>> {
-        let mut sections = model_sections(&found.certificate, mobility, self.config.ring.sites);
-        if self.training.dim() > 2 {
-            let score = found.score.as_score();
-            let structure = find_structure(self.training, score, self.horizon, control);
-            let names = self.training.names();
-            sections.extend(told(structure)?.map(|found| structure_section(&found, names)));
+    /// Which entries of M matter, with more than two coordinates.
+    fn structure(&self, found: &ScoreFound, control: &Control) -> Result<Option<Part<Structure>>> {
+        if self.training.dim() <= 2 {
+            return Ok(None);
         }
-        Ok(sections)
+        let score = found.score.as_score();
+        let structure = find_structure(self.training, score, self.plan.horizon, control);
+        Part::of(structure).map(Some)
     }
 
     /// Φ = ⟨M⟩ over the samples.

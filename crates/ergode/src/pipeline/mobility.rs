@@ -6,7 +6,7 @@ use ndarray::Array2;
 
 use super::config::FitConfig;
 use super::lattice::{RingSpan, ring_mobility, spin_by_network, with_seed};
-use super::results::{Measured, MobilityResults};
+use super::policy::{Plan, RECIPE};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::mobility::{
 };
 use crate::model::{StoredMobility, StoredScore};
 use crate::observable::Monomials;
-use crate::report::{Section, residual_section};
+use crate::report::{Measured, MobilityResults, NetworkResiduals};
 use crate::score::{CoordinatesAndScore, Score};
 
 /// A mobility with its report.
@@ -31,16 +31,13 @@ pub(super) struct MobilityFound {
     pub(super) reason: String,
     /// The fit in full, where it is one in a linear span.
     pub(super) fit: Option<MobilityFit>,
-    /// How the operator of a network meets its target, where there is one.
-    pub(super) residuals: Option<Section>,
+    /// The equations of a network.
+    pub(super) network: Option<NetworkResiduals>,
     /// Seconds that lagged statistics took, where they were collected apart.
     pub(super) statistics_seconds: f64,
     /// The measurement noise that the record was freed from, and Φ = ⟨M⟩ without it.
     pub(super) noise: Option<(NoiseEstimate, Array2<f64>)>,
 }
-
-/// With more coordinates than these, a mobility that varies has more coefficients than data fix.
-const MOST_COORDINATES: usize = 14;
 
 /// Find the mobility of `training`, not by the paper's recipe; the first `leading` coordinates are observed,
 /// where the others are delays.
@@ -48,16 +45,18 @@ pub(super) fn find_mobility(
     training: &Ensemble,
     score: &dyn Score,
     config: &FitConfig,
+    plan: &Plan,
     leading: Option<usize>,
-    horizon: f64,
     control: &Control,
 ) -> Result<MobilityFound> {
     if config.ring.sites > 0 {
         return ring_mobility(training, config, control);
     }
-    match config.mobility.recipe {
-        Recipe::Auto if training.dim() > MOST_COORDINATES => {
-            constant(training, score, horizon, control)
+    let horizon = plan.horizon;
+    match plan.recipe {
+        Recipe::Constant => {
+            let reason = plan.reason(RECIPE);
+            constant(training, score, horizon, reason, control)
         }
         _ => {
             let none = &MeasurementNoise::None;
@@ -103,7 +102,7 @@ pub(super) fn by_recipe(
         results,
         recipe: found.recipe,
         reason: found.reason,
-        residuals: None,
+        network: None,
         statistics_seconds: found.statistics_seconds,
         noise: found.noise.map(|noise| (noise, found.mean)),
         fit: Some(fit),
@@ -183,6 +182,7 @@ fn constant(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,
+    reason: String,
     control: &Control,
 ) -> Result<MobilityFound> {
     let sums = short_statistics(training, score, horizon, control)?;
@@ -219,14 +219,10 @@ fn constant(
     Ok(MobilityFound {
         mobility: phi.value.into(),
         results,
-        recipe: Recipe::Weak,
-        reason: format!(
-            "{} coordinates are too many for a mobility that varies without a known structure; the \
-             constant one is the integral form with the score",
-            training.dim()
-        ),
+        recipe: Recipe::Constant,
+        reason,
         fit: None,
-        residuals: None,
+        network: None,
         statistics_seconds: 0.0,
         noise: None,
     })
@@ -237,17 +233,17 @@ pub(super) fn by_network(
     training: &Ensemble,
     config: &FitConfig,
     horizon: f64,
-    folder: &Path,
+    folder: Option<&Path>,
     control: &Control,
 ) -> Result<(StoredScore, String, MobilityFound)> {
     let found = if config.ring.sites == 0 {
         let paper = with_lags(&config.paper, training, horizon, config.seed)?;
-        fit_paper_mobility(training, &paper, Some(folder), control)?
+        fit_paper_mobility(training, &paper, folder, control)?
     } else if config.ring.span == RingSpan::Spin {
         return spin_by_network(training, config, folder, control);
     } else {
         let paper = with_seed(&config.paper.ring, config.seed);
-        fit_paper_ring(training, config.ring.sites, &paper, Some(folder), control)?
+        fit_paper_ring(training, config.ring.sites, &paper, folder, control)?
     };
     if control.stopped() {
         return Err(Error::interrupted());
@@ -262,14 +258,14 @@ pub(super) fn by_network(
         measurement_noise: None,
         warnings: Vec::new(),
     };
-    let residuals = residual_section(&found.fit, &[])?;
+    let network = NetworkResiduals::from(&found.fit);
     let mobility = MobilityFound {
         mobility: found.fit.mobility.into(),
         results,
         recipe: Recipe::Paper,
         reason: "asked for".into(),
         fit: None,
-        residuals: Some(residuals),
+        network: Some(network),
         statistics_seconds: 0.0,
         noise: None,
     };

@@ -1,24 +1,23 @@
 //! A learned model simulated and held against data that it has not seen.
 
-use std::time::Instant;
-
 use serde::{Deserialize, Serialize};
 
 use super::config::FitConfig;
-use super::results::ValidationResults;
 use crate::check::{decorrelation_times, mean_interval};
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity};
+use crate::limits;
 use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
 use crate::observe::Observation;
-use crate::report::{Section, hovmoeller_figure};
+use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
 use crate::simulate::SimulateConfig;
 use crate::validate::{
-    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumComparison, SpectrumConfig,
-    Validation, check_response, compare_climatology, compare_spectra, validate_rollouts,
+    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
+    compare_climatology, compare_spectra, validate_rollouts,
 };
 
 /// How the simulations went.
@@ -32,15 +31,8 @@ pub struct Runs {
     pub out_of_support: f64,
     /// What was noticed.
     pub findings: Vec<Finding>,
-    /// Time scales of model and data held out, where these are long enough.
-    pub spectrum: Option<SpectrumComparison>,
-    /// A ring in space and time, data beside model.
-    pub hovmoeller: Option<Section>,
-    /// The response of the model to a kick.
-    pub response: Option<ResponseCheck>,
-    /// Mean and variance by phase, where the model has a cycle.
-    #[serde(default)]
-    pub climatology: Option<Climatology>,
+    /// Comparisons besides those of the validation.
+    pub evidence: Evidence,
 }
 
 /// Weak error of the step, small beside the sampling error of most records.
@@ -62,8 +54,29 @@ pub(super) fn most_samples(dim: usize) -> usize {
     (MOST_NUMBERS / dim).max(1)
 }
 
+/// Steps of the schemes of a learned model and of its constant closure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Steps {
+    learned: f64,
+    constant: Part<f64>,
+}
+
+/// Simulations of a learned model and of its constant closure.
+pub(super) struct Rollouts {
+    rollouts: Vec<Rollout>,
+    /// The protocol of the learned model.
+    protocol: SimulateConfig,
+    out_of_support: f64,
+    findings: Vec<Finding>,
+    notes: Vec<String>,
+    seconds: f64,
+}
+
 /// Simulate a model and its constant closure for as long as `record`, but no more than 2²⁶ numbers, and
-/// compare both with data held out from the fit; of these stretches, spread evenly, where they are more.
+/// compare both with held-out data; if these are more, with stretches of them, spread evenly.
+///
+/// # Errors
+/// When the data do not have the coordinates of the model, are too short to compare, or the work is stopped.
 pub fn validate_model(
     model: &LangevinModel,
     constant: &LangevinModel,
@@ -72,44 +85,99 @@ pub fn validate_model(
     config: &FitConfig,
     control: &Control,
 ) -> Result<(Validation, Runs)> {
-    let clock = Instant::now();
-    let observation = model.observation();
-    let most = most_samples(model.dim());
     let held_out = &*config.record(held_out)?;
-    let held_out = &*held_out.excerpt(most)?;
-    let record = record.unwrap_or(held_out);
-    let held_out = &*observation.stationary(held_out)?;
-    let record = &*observation.stationary(record)?;
+    let excerpt = &*held_out.excerpt(most_samples(model.dim()))?;
+    let record = &*model.observation().stationary(record.unwrap_or(excerpt))?;
+    let clock = Clock::start();
+    let steps = choose_steps(model, constant, record, config, control)?;
+    let spent = clock.seconds();
+    let rollouts = roll_out(model, constant, record, (&steps, spent), config, control)?;
+    judge(model, held_out, record, rollouts, config, control)
+}
+
+/// Steps with a small weak error, unless one is asked for.
+pub(super) fn choose_steps(
+    model: &LangevinModel,
+    constant: &LangevinModel,
+    record: &Ensemble,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<Steps> {
     let interval = record.typical_interval()?;
-    let mut protocol = protocol(record, interval, config, control)?;
-    let mut findings = Vec::new();
-    let (mut dt, mut outside) = (0.0, 0.0);
-    let mut rollouts = Vec::new();
-    for (name, role, model) in [
-        ("learned model", RolloutRole::Learned, model),
-        ("constant closure", RolloutRole::Constant, constant),
-    ] {
-        let learned = role == RolloutRole::Learned;
-        // A closure that needs much shorter steps than the model is no comparison.
-        let shortest = if learned { 0.0 } else { SHORTER * dt };
-        protocol.dt = match step(model, interval, shortest, config, control) {
-            Err(error) if learned || error.is_interrupted() => return Err(error),
-            Err(_) => continue,
-            Ok(dt) => dt,
-        };
-        let run = simulate_model(model, &protocol, control)?;
-        if learned {
-            (dt, outside) = (protocol.dt, run.out_of_support);
-            notice(&run, &mut findings);
+    let learned = step(model, interval, 0.0, config, control)?;
+    // A closure that needs much shorter steps than the model is no comparison.
+    let constant = step(constant, interval, SHORTER * learned, config, control);
+    Ok(Steps {
+        learned,
+        constant: Part::of(constant)?,
+    })
+}
+
+/// Simulate both models with these steps, which took some seconds to choose.
+pub(super) fn roll_out(
+    model: &LangevinModel,
+    constant: &LangevinModel,
+    record: &Ensemble,
+    (steps, spent): (&Steps, f64),
+    config: &FitConfig,
+    control: &Control,
+) -> Result<Rollouts> {
+    let clock = Clock::start();
+    let mut protocol = protocol(record, record.typical_interval()?, config, control)?;
+    protocol.dt = steps.learned;
+    let observed = |model: &LangevinModel, run: ModelRun| {
+        let states = run.simulation.ensemble;
+        seen(states, model.observation(), record, config.seed)
+    };
+    let run = simulate_model(model, &protocol, control)?;
+    let (mut findings, mut notes, out_of_support) = (Vec::new(), Vec::new(), run.out_of_support);
+    notice(&run, &mut findings);
+    let mut rollouts = vec![Rollout {
+        name: "learned model".into(),
+        role: RolloutRole::Learned,
+        ensemble: observed(model, run)?,
+    }];
+    match &steps.constant {
+        Part::Done(dt) => {
+            let protocol = SimulateConfig {
+                dt: *dt,
+                ..protocol.clone()
+            };
+            let run = simulate_model(constant, &protocol, control)?;
+            rollouts.push(Rollout {
+                name: "constant closure".into(),
+                role: RolloutRole::Constant,
+                ensemble: observed(model, run)?,
+            });
         }
-        rollouts.push(Rollout {
-            name: name.into(),
-            role,
-            ensemble: seen(run.simulation.ensemble, observation, record, config.seed)?,
-        });
+        Part::Missing(reason) => {
+            notes.push(format!("The constant closure was not simulated: {reason}."));
+        }
     }
-    let seconds = clock.elapsed().as_secs_f64();
-    let mut validation = validate_rollouts(held_out, &rollouts, &config.validate, control)?;
+    Ok(Rollouts {
+        rollouts,
+        protocol,
+        out_of_support,
+        findings,
+        notes,
+        seconds: spent + clock.seconds(),
+    })
+}
+
+/// Compare rollouts, as long as `record`, with held-out data.
+pub(super) fn judge(
+    model: &LangevinModel,
+    held_out: &Ensemble,
+    record: &Ensemble,
+    mut runs: Rollouts,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<(Validation, Runs)> {
+    let most = most_samples(model.dim());
+    let held_out = &*held_out.excerpt(most)?;
+    let held_out = &*model.observation().stationary(held_out)?;
+    let mut validation = validate_rollouts(held_out, &runs.rollouts, &config.validate, control)?;
+    validation.notes.append(&mut runs.notes);
     if record.samples() > most {
         validation.notes.push(format!(
             "the record of {} samples is longer than what is simulated, {most} samples at most; rollouts \
@@ -118,39 +186,65 @@ pub fn validate_model(
             held_out.samples()
         ));
     }
-    let climatology = told(climatology(observation, held_out, &rollouts[0].ensemble))?.flatten();
-    if observation.cycle.is_some() && climatology.is_none() {
-        validation.notes.push(
-            "the data held out have too few periods to compare mean and variance by phase; hold more out \
-             (held_out), or give a longer record"
-                .to_owned(),
-        );
-    }
-    findings.extend(climatology.iter().flat_map(Climatology::findings));
-    // A delayed coordinate is not what the model evolves, nor is it what one kicks; the spectrum is told from
-    // states without noise.
-    let (mut spectrum, mut response) = (None, None);
-    if observation.delays.is_none() && observation.noise.is_none() {
-        let config = SpectrumConfig::default();
-        spectrum = told(compare_spectra(
-            held_out,
-            model.mobility(),
-            &config,
-            control,
-        ))?;
-        response = told(respond(model, &SimulateConfig { dt, ..protocol }, control))?;
-    }
+    let evidence = evidence(model, held_out, &runs, config, control)?;
+    let climatology = evidence.climatology.as_ref().and_then(Part::done);
+    let mut findings = runs.findings;
+    findings.extend(
+        climatology
+            .iter()
+            .flat_map(|climatology| climatology.findings()),
+    );
     let runs = Runs {
-        seconds,
-        dt,
-        out_of_support: outside,
+        seconds: runs.seconds,
+        dt: runs.protocol.dt,
+        out_of_support: runs.out_of_support,
         findings,
-        spectrum,
-        hovmoeller: space_time(held_out, &rollouts, config.ring.sites),
-        response,
-        climatology,
+        evidence,
     };
     Ok((validation, runs))
+}
+
+/// Comparisons besides those of the validation.
+fn evidence(
+    model: &LangevinModel,
+    held_out: &Ensemble,
+    runs: &Rollouts,
+    config: &FitConfig,
+    control: &Control,
+) -> Result<Evidence> {
+    let observation = model.observation();
+    let climatology = observation.cycle.as_ref().map(|cycle| {
+        let data = observation.with_cycle(held_out)?;
+        let model = observation.with_cycle(&runs.rollouts[0].ensemble)?;
+        compare_climatology(cycle.period, &data, &model)
+    });
+    let space_time = match config.ring.sites {
+        0 => None,
+        sites => Some(Part::of(space_time(held_out, &runs.rollouts, sites))?),
+    };
+    // A delayed coordinate is not what the model evolves, nor is it what one kicks.
+    let obstacle = match (&observation.delays, &observation.noise) {
+        (Some(_), _) => Some("the state has delayed coordinates"),
+        (None, Some(_)) => Some("the held-out samples have measurement noise"),
+        (None, None) => None,
+    };
+    let (spectrum, response) = match obstacle {
+        Some(reason) => (Part::Missing(reason.into()), Part::Missing(reason.into())),
+        None => {
+            let spectra = SpectrumConfig::default();
+            let spectra = compare_spectra(held_out, model.mobility(), &spectra, control);
+            (
+                Part::of(spectra)?,
+                Part::of(respond(model, &runs.protocol, control))?,
+            )
+        }
+    };
+    Ok(Evidence {
+        spectrum,
+        response,
+        climatology: climatology.map(Part::of).transpose()?,
+        space_time,
+    })
 }
 
 /// A run as it would be observed, x with measurement noise; trajectories start at phases spread evenly over
@@ -172,41 +266,14 @@ fn seen(
     observation.seen(&states, &|k| first + period * k as f64 / count, seed)
 }
 
-/// Data held out and model by phase, without the trend.
-fn climatology(
-    observation: &Observation,
-    held_out: &Ensemble,
-    rollout: &Ensemble,
-) -> Result<Option<Climatology>> {
-    let Some(cycle) = &observation.cycle else {
-        return Ok(None);
-    };
-    let data = observation.with_cycle(held_out)?;
-    let model = observation.with_cycle(rollout)?;
-    compare_climatology(cycle.period, &data, &model).map(Some)
-}
-
-/// A result that a report can do without, unless the work was stopped.
-pub(super) fn told<T>(result: Result<T>) -> Result<Option<T>> {
-    match result {
-        Err(error) if error.is_interrupted() => Err(error),
-        other => Ok(other.ok()),
-    }
-}
-
 /// The last component of every site over a few decorrelation times.
-fn space_time(held_out: &Ensemble, rollouts: &[Rollout], sites: usize) -> Option<Section> {
+fn space_time(held_out: &Ensemble, rollouts: &[Rollout], sites: usize) -> Result<SpaceTime> {
     /// Samples that are drawn.
     const ROWS: usize = 120;
-    if sites == 0 {
-        return None;
-    }
     let mut records = vec![("data", held_out)];
     records.extend(rollouts.iter().map(|r| (r.name.as_str(), &r.ensemble)));
     let components = held_out.dim() / sites;
-    let figure = hovmoeller_figure(&records, components - 1, components, ROWS).ok()?;
-    let section = Section::new("space-time", "Space and time");
-    Some(section.with(figure))
+    SpaceTime::new(&records, components - 1, components, ROWS)
 }
 
 /// Kicks of every coordinate, followed for about a decorrelation time.
@@ -220,10 +287,12 @@ fn respond(
     const TIMES: f64 = 12.0;
     /// Trajectories of all kicks together.
     const TRAJECTORIES: usize = 16_384;
-    /// With more coordinates there are too many kicks.
-    const MOST_COORDINATES: usize = 12;
-    if model.dim() > MOST_COORDINATES {
-        return Err(Error::input("too many coordinates to kick each"));
+    if model.dim() > limits::KICKS {
+        return Err(Error::input(format!(
+            "kicks of {} coordinates, more than {}, would take too long",
+            model.dim(),
+            limits::KICKS
+        )));
     }
     let count = (TRAJECTORIES / model.dim()).min(model.starts().nrows());
     let steps = (protocol.burn_in / TIMES / protocol.dt).ceil();
@@ -251,6 +320,10 @@ fn respond(
 }
 
 impl Runs {
+    fn climatology(&self) -> Option<&Climatology> {
+        self.evidence.climatology.as_ref().and_then(Part::done)
+    }
+
     /// The validation in brief.
     pub fn results(&self, validation: &Validation) -> ValidationResults {
         let reasons = validation.reasons.iter();
@@ -268,7 +341,7 @@ impl Runs {
             density_l1_floor: validation.density_l1_floor,
             out_of_support: self.out_of_support,
             dt: self.dt,
-            climatology: self.climatology.clone(),
+            climatology: self.climatology().cloned(),
             verdict: validation.verdict,
             reasons: reasons.map(|reason| reason.message.clone()).collect(),
         }

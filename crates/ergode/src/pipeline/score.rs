@@ -36,12 +36,13 @@ const MOST_WORK: f64 = 1e12;
 /// same.
 const ENOUGH: usize = 1 << 25;
 
-/// Find the score of `training`, judged on `held_out`. A network keeps its state in `checkpoint`.
+/// Find the score of `training`, judged on `held_out`. A network keeps its state in the file `checkpoint`.
 pub(super) fn find_score(
     training: &Ensemble,
     held_out: &Ensemble,
+    degrees: &[usize],
     whole: &FitConfig,
-    checkpoint: &Path,
+    checkpoint: Option<&Path>,
     control: &Control,
 ) -> Result<ScoreFound> {
     let config = &whole.score;
@@ -49,7 +50,7 @@ pub(super) fn find_score(
     let network = || -> Result<ScoreFound> {
         let mut denoising: DenoisingConfig = config.denoising.clone();
         denoising.noise.seed = whole.seed;
-        let score = fit_denoising_score(training, &denoising, Some(checkpoint), control)?;
+        let score = fit_denoising_score(training, &denoising, checkpoint, control)?;
         if control.stopped() {
             return Err(Error::interrupted());
         }
@@ -60,7 +61,7 @@ pub(super) fn find_score(
             let (score, kind) = ring_score(training, whole, control)?;
             return judged(score, kind);
         }
-        let closed_form = closed_form_config(training, &config.closed_form);
+        let closed_form = closed_form_config(training, degrees, &config.closed_form);
         let logged = near_zero(training);
         if logged.contains(&true) {
             let score = fit_logarithmic_score(training, &logged, &closed_form, control)?;
@@ -105,10 +106,11 @@ pub(super) fn score_without_noise(
     training: &Ensemble,
     held_out: &Ensemble,
     covariance: ArrayView2<f64>,
+    degrees: &[usize],
     whole: &FitConfig,
     control: &Control,
 ) -> Result<ScoreFound> {
-    let closed_form = closed_form_config(training, &whole.score.closed_form);
+    let closed_form = closed_form_config(training, degrees, &whole.score.closed_form);
     let score = fit_potential_score_without_noise(training, covariance, &closed_form, control)?;
     let judge = &whole.score.certificate;
     let certificate = certify_score_without_noise(&score, held_out, covariance, judge, control)?;
@@ -171,19 +173,15 @@ pub(super) fn judge(
     })
 }
 
-/// Degrees that the number of coordinates allows, and no more samples than the work allows.
-fn closed_form_config(training: &Ensemble, asked: &ClosedFormConfig) -> ClosedFormConfig {
+/// The planned degrees, and no more samples than the work allows.
+fn closed_form_config(
+    training: &Ensemble,
+    degrees: &[usize],
+    asked: &ClosedFormConfig,
+) -> ClosedFormConfig {
     let mut config = asked.clone();
     let dim = training.dim();
-    if config.degrees.is_empty() {
-        config.degrees = match dim {
-            1 | 2 => vec![2, 4, 6, 8, 10],
-            3 => vec![2, 4, 6],
-            4..=6 => vec![2, 4],
-            7..=12 => vec![2, 3],
-            _ => vec![2],
-        };
-    }
+    config.degrees = degrees.to_vec();
     let degree = config.degrees.iter().copied().max().unwrap_or(2);
     let functions = (1..=degree).fold(1.0, |c, i| c * (dim + i) as f64 / i as f64);
     let work = training.samples() as f64 * functions * functions * dim as f64;

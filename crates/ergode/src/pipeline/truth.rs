@@ -1,9 +1,9 @@
 //! Learned fields beside exact ones.
 
-use super::results::Truth;
 use crate::mobility::Mobility;
 use crate::model::LangevinModel;
 use crate::observable::state_by_state;
+use crate::report::Truth;
 use crate::score::{ExactScore, Score};
 use crate::systems::ExactFields;
 

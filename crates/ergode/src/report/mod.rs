@@ -1,22 +1,34 @@
 //! Figures, and the page that shows them: one drawing for the page, the file and the printer.
 
+mod benchmark;
 mod draw;
 mod figure;
 mod gaps;
 mod page;
+mod record;
+mod results;
+mod run;
 mod sections;
 
+pub use benchmark::{BenchmarkPart, OperatorChannel, OperatorRecord, RecipeVariant};
 pub use figure::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Figure, Heatmap, LabelledMatrix, Lines, Mark,
     Palette, Panel, PanelContent, Role, Series, SeriesStyle,
 };
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
-pub(crate) use sections::validation_conclusion;
+pub use record::{Evidence, FieldRecord, LearnedRecord, Part, RunRecord};
+pub use results::{
+    Decision, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction, Results,
+    ScoreResults, Truth, ValidationResults,
+};
+pub use run::run_page;
+use sections::validation_conclusion;
 pub use sections::{
-    FieldPair, ResidualLines, SpinClosure, check_page, check_section, climatology_section,
-    entropy_section, equation_section, field_section, fit_section, hovmoeller_figure,
-    residual_section, response_section, ring_sections, score_section, spectrum_section,
-    spin_section, structure_section, validation_page, validation_sections,
+    FieldMaps, FieldPair, NetworkResiduals, ResidualLines, SpaceTime, SpaceTimeWindow, SpinClosure,
+    SpinMaps, check_page, check_section, climatology_section, entropy_section, equation_section,
+    field_section, fit_section, hovmoeller_figure, residual_section, response_section,
+    ring_sections, score_section, spectrum_section, spin_section, structure_section,
+    validation_page, validation_sections,
 };
 
 /// A name as an anchor or a file name: letters, digits and hyphens.

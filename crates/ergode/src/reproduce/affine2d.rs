@@ -9,8 +9,8 @@ use crate::mobility::{ConstantMobility, Mobility, PaperConfig, Recipe, SymmetryC
 use crate::model::{LangevinModel, simulate_model};
 use crate::nn::{Decay, TrainConfig};
 use crate::observable::Monomials;
-use crate::pipeline::{ExactMobility, FitConfig, Fitted, Reproduced, Results};
-use crate::report::{Role, Section};
+use crate::pipeline::{ExactMobility, FitConfig, Fitted};
+use crate::report::{BenchmarkPart, Reproduced, Results, Role};
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::systems::{Affine2d, Affine2dReference};
 
@@ -37,7 +37,7 @@ impl Bench<'_> {
         let data = self.data(&system, 2 * TRAJECTORIES, 3000.0)?;
         let reference = Affine2dReference::solve(system, Affine2dReference::CELLS)?;
         let (fitted, config) = self.fit(&data, &self.affine2d_config(), &reference)?;
-        (self.tell)("comparing with the paper");
+        self.control.stage("comparing with the paper");
         let (training, held_out) = data.split(config.held_out, 0.0)?;
         let mut findings = Findings::default();
         let phi = short_lag_phi(&training, &SHORT, SymmetryClass::None, self.control)?;
@@ -57,15 +57,14 @@ impl Bench<'_> {
             self.control,
         )?;
         let roles = [(2, "model", Role::Model), (3, "exact", Role::Exact)];
-        findings.sections.push(
-            Section::new("operator", "Residual operator of the 18 channels")
-                .with(curves.figure("operator", &roles)),
-        );
+        findings
+            .parts
+            .push(BenchmarkPart::Operator(curves.record(&roles)));
         if self.config.recipe == Recipe::Paper {
             self.affine2d_variants(&training, &reference, &config.paper, &mut findings)?;
         }
         self.affine2d_words(&mut findings);
-        self.finish(fitted, &config, findings)
+        self.finish(fitted, findings)
     }
 
     fn affine2d_config(&self) -> FitConfig {
@@ -93,7 +92,7 @@ impl Bench<'_> {
     ) -> Result<()> {
         const LEARNED: f64 = 8.85e-4;
         const CONSTANT: f64 = 2.90e-3;
-        let validation = &fitted.results.validation;
+        let validation = &fitted.results().validation;
         findings.numbers.extend([
             Reproduced::new(
                 "rmse",

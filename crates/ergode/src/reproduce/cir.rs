@@ -10,9 +10,9 @@ use crate::error::Result;
 use crate::lagged::LaggedConfig;
 use crate::mobility::{Mobility, Recipe, RecipeConfig, SymmetryClass, fit_mobility_recipe};
 use crate::observable::Monomials;
-use crate::pipeline::{ExactMobility, Fitted, Reproduced, Results};
+use crate::pipeline::{ExactMobility, Fitted};
 use crate::quadrature::gauss_legendre;
-use crate::report::{Figure, Lines, Panel, Role, Section, Series};
+use crate::report::{BenchmarkPart, Reproduced, Results, Role};
 use crate::systems::CoxIngersollRoss;
 
 /// Powers φ_m = x^m of the study; the first is the coordinate.
@@ -29,7 +29,7 @@ impl Bench<'_> {
         let mut config = self.fit_config();
         config.held_out = 0.5;
         let (fitted, config) = self.fit(&data, &config, &system)?;
-        (self.tell)("comparing with the paper");
+        self.control.stage("comparing with the paper");
         let mut findings = Findings::default();
         analytic(&system, &mut findings);
         let (training, _) = data.split(config.held_out, 0.0)?;
@@ -44,7 +44,7 @@ impl Bench<'_> {
              law, every 0.05, half of them for the fit and half to judge it."
                 .into(),
         ];
-        self.finish(fitted, &config, findings)
+        self.finish(fitted, findings)
     }
 
     fn study_data(
@@ -86,18 +86,10 @@ impl Bench<'_> {
                 .exact(system.gamma),
             );
         }
-        let figure = curves.figure(
-            "channels",
-            &[(2, "model", Role::Model), (3, "exact M = γx", Role::Exact)],
-        );
-        findings.sections.push(
-            Section::new("channels", "The channels from data")
-                .prose(
-                    "The coordinate x sees only Φ: whatever varies in M cancels in its channel, which is \
-                     zero but for sampling errors. The powers x², x³ and x⁴ see it.",
-                )
-                .with(figure),
-        );
+        let others = [(2, "model", Role::Model), (3, "exact M = γx", Role::Exact)];
+        findings
+            .parts
+            .push(BenchmarkPart::Operator(curves.record(&others)));
         Ok(())
     }
 }
@@ -153,23 +145,11 @@ fn analytic(system: &CoxIngersollRoss, findings: &mut Findings) {
             .exact(0.0),
         );
     }
-    findings
-        .sections
-        .push(Section::new("analytic", "The analytic study").with(k_figure(system, &lags)));
-}
-
-fn k_figure(system: &CoxIngersollRoss, lags: &[f64]) -> Figure {
-    let series = POWERS.map(|m| {
-        let values: Vec<f64> = lags.iter().map(|t| system.affine_channel(m, *t)).collect();
-        Series::new(Role::Other, lags.to_vec(), values).named(format!("m = {m}"))
+    let curve = |m: u32| lags.iter().map(|t| system.affine_channel(m, *t)).collect();
+    findings.parts.push(BenchmarkPart::Analytic {
+        curves: POWERS.map(|m| (m, curve(m))).collect(),
+        lags,
     });
-    Figure::single(
-        "k-curves",
-        "K_m(t)",
-        "A[a (x − θ)] = −a K_m(t) in the channel of x^m and x. K_1 is zero: the coordinate says nothing of \
-         what varies in M.",
-        Panel::new("lag", "K_m", Lines::new(series.collect())),
-    )
 }
 
 /// ⟨f⟩ over p_ss, by quadrature.

@@ -8,19 +8,16 @@ mod variants;
 
 use std::fs;
 use std::thread;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{BurnIn, Ensemble};
 use crate::error::Result;
-use crate::finding::digits;
 use crate::mobility::Recipe;
-use crate::pipeline::{
-    FitConfig, Fitted, Reproduced, Reproduction, Results, RunFolder, fit_langevin, write_run,
-};
-use crate::report::{Section, Table};
+use crate::pipeline::{FitConfig, FitOptions, Fitted, RunFolder, fit_with};
+use crate::report::{BenchmarkPart, Reproduced, Reproduction, Results};
 use crate::systems::{ExactFields, System, generate};
 
 /// A benchmark of the paper.
@@ -63,21 +60,22 @@ pub struct ReproduceConfig {
     pub changes: Vec<String>,
 }
 
-/// Do a benchmark of the paper again: make its reference data, fit, validate, and write its numbers
-/// and figures beside those found here into the results and the page of the run. A run that was
-/// stopped goes on where it was when it is called again.
+/// Reproduce a benchmark of the paper: make its reference data, fit, validate, and write its numbers
+/// and figures beside those found here into the results and the page of the run. A stopped run resumes
+/// when it is called again.
+///
+/// # Errors
+/// When a fit fails, the folder cannot be written, or the work is stopped.
 pub fn reproduce(
     config: &ReproduceConfig,
     folder: &RunFolder,
-    tell: &(dyn Fn(&str) + Sync),
     control: &Control,
 ) -> Result<Results> {
     let bench = Bench {
         config,
         folder,
-        tell,
         control,
-        clock: Instant::now(),
+        clock: Clock::start(),
     };
     match config.benchmark {
         Benchmark::Cir => bench.cir(),
@@ -90,9 +88,8 @@ pub fn reproduce(
 struct Bench<'a> {
     config: &'a ReproduceConfig,
     folder: &'a RunFolder,
-    tell: &'a (dyn Fn(&str) + Sync),
     control: &'a Control,
-    clock: Instant,
+    clock: Clock,
 }
 
 /// What a benchmark adds to its fit.
@@ -101,13 +98,13 @@ struct Findings {
     numbers: Vec<Reproduced>,
     choices: Vec<String>,
     differences: Vec<String>,
-    sections: Vec<Section>,
+    parts: Vec<BenchmarkPart>,
 }
 
 impl Bench<'_> {
     /// `trajectories` of a system by its protocol, without their first tenth, as in the paper.
     fn data(&self, system: &dyn System, trajectories: usize, time: f64) -> Result<Ensemble> {
-        (self.tell)("simulating the reference data");
+        self.control.stage("simulating the reference data");
         let mut protocol = system.protocol();
         protocol.simulate.seed = self.config.seed;
         protocol.simulate.trajectories = trajectories;
@@ -133,89 +130,35 @@ impl Bench<'_> {
         exact: &dyn ExactFields,
     ) -> Result<(Fitted, FitConfig)> {
         let config = config.with_changes(&self.config.changes)?;
-        let (folder, tell, control) = (self.folder, self.tell, self.control);
-        let fitted = fit_langevin(data, &config, folder, Some(exact), tell, control)?;
+        let options = FitOptions {
+            folder: Some(self.folder),
+            exact: Some(exact),
+            control: Some(self.control),
+        };
+        let fitted = fit_with(data, &config, options)?;
         Ok((fitted, config))
     }
 
-    /// The findings put before what the fit says of itself, and written.
-    fn finish(&self, fitted: Fitted, config: &FitConfig, findings: Findings) -> Result<Results> {
-        let Fitted {
-            mut results,
-            mut page,
-            ..
-        } = fitted;
+    /// Put the findings before what the fit says of itself, and write the run.
+    fn finish(&self, fitted: Fitted, findings: Findings) -> Result<Results> {
+        let mut record = fitted.record;
         let name = |value: serde_json::Result<serde_json::Value>| {
             let value = value.expect("a name is plain data");
             value.as_str().unwrap_or_default().to_owned()
         };
-        let reproduction = Reproduction {
+        record.results.reproduction = Some(Reproduction {
             benchmark: name(serde_json::to_value(self.config.benchmark)),
             scale: name(serde_json::to_value(self.config.scale)),
             machine: machine(),
-            seconds: self.clock.elapsed().as_secs_f64(),
+            seconds: self.clock.seconds(),
             numbers: findings.numbers,
             choices: findings.choices,
             differences: findings.differences,
-        };
-        page.title = format!(
-            "{} again: the paper's numbers beside these",
-            page_name(&reproduction)
-        );
-        let front = front_section(&reproduction);
-        // The benchmark's own version of a section takes the place of the fit's.
-        let again = |section: &Section| findings.sections.iter().any(|new| new.id == section.id);
-        page.sections.retain(|section| !again(section));
-        page.sections
-            .splice(0..0, [front].into_iter().chain(findings.sections));
-        results.reproduction = Some(reproduction);
-        write_run(self.folder, config, &results, &page)?;
-        Ok(results)
+        });
+        record.benchmark = findings.parts;
+        self.folder.write(&record)?;
+        Ok(record.results)
     }
-}
-
-fn page_name(reproduction: &Reproduction) -> &'static str {
-    match reproduction.benchmark.as_str() {
-        "cir" => "Cox-Ingersoll-Ross",
-        "softspin" => "Soft spins",
-        _ => "Affine noise in two dimensions",
-    }
-}
-
-/// The numbers, and what to know of them.
-fn front_section(reproduction: &Reproduction) -> Section {
-    let shown = |value: Option<f64>| value.map_or(String::new(), digits);
-    let mut table = Table::new("", &["", "here", "standard error", "paper", "exact"]);
-    for number in &reproduction.numbers {
-        table = table.row([
-            number.what.clone(),
-            digits(number.found),
-            shown(number.stderr),
-            shown(number.paper),
-            shown(number.exact),
-        ]);
-    }
-    let mut section = Section::new("paper", "The paper's numbers, and these")
-        .prose(format!(
-            "Made in {:.0} s on {}.",
-            reproduction.seconds, reproduction.machine
-        ))
-        .with(table);
-    for (title, lines) in [
-        ("Chosen where the paper does not say", &reproduction.choices),
-        (
-            "Where these numbers differ from the paper's",
-            &reproduction.differences,
-        ),
-    ] {
-        if !lines.is_empty() {
-            section = section.prose(format!("{title}:"));
-            for line in lines {
-                section = section.prose(format!("• {line}"));
-            }
-        }
-    }
-    section
 }
 
 /// The processor, and how many of it there are.

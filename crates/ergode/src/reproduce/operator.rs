@@ -13,7 +13,7 @@ use crate::mobility::{
     estimate_constant_mobility,
 };
 use crate::observable::{Functions, Monomials};
-use crate::report::{Figure, Lines, Panel, Role, Series, SeriesStyle};
+use crate::report::{OperatorChannel, OperatorRecord, Role};
 use crate::score::Score;
 
 /// Ċ_mn and A_mn\[M_k\] at some lags, φ_n being the coordinates.
@@ -148,30 +148,24 @@ impl OperatorCurves {
 
     /// What the constant mobility (quantity one) leaves of Ċ in every channel, and what the others make of
     /// it: `others` are quantities with their names and roles.
-    pub(super) fn figure(&self, name: &str, others: &[(usize, &str, Role)]) -> Figure {
-        let panels = self.shown().into_iter().map(|channel| {
+    pub(super) fn record(&self, others: &[(usize, &str, Role)]) -> OperatorRecord {
+        let channel = |channel: usize| {
             let (target, error) = self.difference(channel, 0, 1);
-            let mut series = vec![
-                Series::new(Role::Data, self.lags.clone(), target)
-                    .with_error(error)
-                    .styled(SeriesStyle::LineAndPoints)
-                    .named("left by the constant mobility"),
-            ];
-            series.extend(others.iter().map(|(quantity, name, role)| {
+            let line = |(quantity, name, role): &(usize, &str, Role)| {
                 let (fitted, _) = self.difference(channel, *quantity, 1);
-                Series::new(*role, self.lags.clone(), fitted).named(*name)
-            }));
-            let title = self.title(channel);
-            Panel::new("lag", "", Lines::new(series)).titled(title)
-        });
-        Figure::grid(
-            name,
-            "Residual operator",
-            "Points: the derivative of the observed correlation less A[Φ], with two standard errors. Lines: \
-             A[M − Φ] of each mobility, on the same data.",
-            3,
-            panels.collect(),
-        )
+                ((*name).to_owned(), *role, fitted)
+            };
+            OperatorChannel {
+                title: self.title(channel),
+                target,
+                error,
+                lines: others.iter().map(line).collect(),
+            }
+        };
+        OperatorRecord {
+            lags: self.lags.clone(),
+            channels: self.shown().into_iter().map(channel).collect(),
+        }
     }
 
     /// The channels that are drawn: all, or those that stand out most from their errors.

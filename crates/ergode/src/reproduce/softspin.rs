@@ -13,8 +13,10 @@ use crate::mobility::{
 };
 use crate::model::{LangevinModel, simulate_model};
 use crate::observable::{Functions, Monomials, RadialBasis, SpinFamilies};
-use crate::pipeline::{ExactMobility, FitConfig, Fitted, Reproduced, Results, RingSpan, RunFolder};
-use crate::report::{Role, Section, SpinClosure, ring_sections, spin_section, structure_section};
+use crate::pipeline::{ExactMobility, FitConfig, Fitted, RingSpan, RunFolder};
+use crate::report::{
+    BenchmarkPart, OperatorRecord, Reproduced, Results, Role, SpinClosure, SpinMaps,
+};
 use crate::score::CoordinatesAndScore;
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::systems::{SoftSpin, System, generate};
@@ -58,30 +60,28 @@ impl Bench<'_> {
         let config = self.spin_config(RingSpan::Polynomial);
         let (fitted, config) = self.fit(&data, &config, &system)?;
         let physics = self.physics_informed(&data, &system)?;
-        (self.tell)("comparing with the paper");
+        self.control.stage("comparing with the paper");
         let (training, held_out) = data.split(config.held_out, 0.0)?;
         let mut findings = Findings::default();
         let short: Vec<f64> = (0..4).map(|k| f64::from(k) * INTERVAL).collect();
         let phi = short_lag_phi(&training, &short, SymmetryClass::Axial, self.control)?;
         constant_numbers(&phi, &system, &mut findings);
-        physics_numbers(&physics.results, &system, &mut findings);
+        physics_numbers(physics.results(), &system, &mut findings);
         self.structure(&training, &fitted.model, &mut findings)?;
         let closures = Closures {
             constant: fitted.model.with_constant_mobility(phi.value.view())?,
             data_only: LangevinModel::load(self.folder.path())?,
             physics: physics.model,
         };
-        findings
-            .sections
-            .push(self.fields(&closures, &system, &held_out)?);
-        findings
-            .sections
-            .push(self.residuals(&closures, &system, &training, &phi)?);
+        findings.parts.extend([
+            BenchmarkPart::Spins(self.fields(&closures, &system, &held_out)?),
+            BenchmarkPart::Operator(self.residuals(&closures, &system, &training, &phi)?),
+        ]);
         let ring = self.forward(&closures, &system, &data)?;
         forward_numbers(&ring, &mut findings);
-        findings.sections.extend(ring_sections(&ring));
+        findings.parts.push(BenchmarkPart::Ring(Box::new(ring)));
         self.spin_words(&mut findings);
-        self.finish(fitted, &config, findings)
+        self.finish(fitted, findings)
     }
 
     fn spin_config(&self, span: RingSpan) -> FitConfig {
@@ -107,7 +107,7 @@ impl Bench<'_> {
 
     /// The fit that knows the forms of score and mobility, in a folder of its own.
     fn physics_informed(&self, data: &Ensemble, system: &SoftSpin) -> Result<Fitted> {
-        (self.tell)("the physics-informed closure");
+        self.control.stage("the physics-informed closure");
         let folder = RunFolder::open(&self.folder.path().join("physics"))?;
         let bench = Bench {
             folder: &folder,
@@ -162,9 +162,10 @@ impl Bench<'_> {
             )
             .paper(3.97e-2),
         );
-        findings
-            .sections
-            .push(structure_section(&structure, training.names()));
+        findings.parts.push(BenchmarkPart::Structure {
+            structure,
+            names: training.names().to_vec(),
+        });
         Ok(())
     }
 
@@ -174,7 +175,7 @@ impl Bench<'_> {
         closures: &Closures,
         system: &SoftSpin,
         held_out: &Ensemble,
-    ) -> Result<Section> {
+    ) -> Result<SpinMaps> {
         let exact = ExactMobility::new(&closures.data_only, system);
         let slice = |mobility| HomogeneousSlice::new(mobility, system.sites);
         let blocks = [
@@ -203,7 +204,7 @@ impl Bench<'_> {
                 block,
             })
             .collect();
-        spin_section(&shown, held_out)
+        SpinMaps::new(&shown, held_out)
     }
 
     /// The eleven families of one site against all coordinates: 1188 equations at every lag, of which the
@@ -214,7 +215,7 @@ impl Bench<'_> {
         system: &SoftSpin,
         training: &Ensemble,
         phi: &ConstantMobility,
-    ) -> Result<Section> {
+    ) -> Result<OperatorRecord> {
         let future = FirstSite::new(SpinFamilies::new(
             system.sites,
             RadialBasis::from_ensemble(training)?,
@@ -245,10 +246,7 @@ impl Bench<'_> {
             (3, "physics-informed", Role::Other),
             (4, "exact", Role::Exact),
         ];
-        Ok(
-            Section::new("operator", "Residual operator of the eleven families")
-                .with(curves.figure("operator", &others)),
-        )
+        Ok(curves.record(&others))
     }
 
     /// Rollouts of the closures and of the system itself, beside the data.
@@ -277,7 +275,8 @@ impl Bench<'_> {
             ("data only", RolloutRole::Learned, &closures.data_only),
             ("physics-informed", RolloutRole::Other, &closures.physics),
         ] {
-            (self.tell)(&format!("simulating the {name} closure"));
+            self.control
+                .stage(&format!("simulating the {name} closure"));
             let run = simulate_model(model, &protocol, self.control)?;
             rollouts.push(Rollout {
                 name: name.into(),

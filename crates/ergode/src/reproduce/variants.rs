@@ -3,25 +3,15 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{Bench, Findings};
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::{ChannelScale, PaperConfig, fit_paper_mobility};
-use crate::pipeline::{COMPARED, Reproduced, Truth, compare};
-use crate::report::{Section, Table};
+use crate::pipeline::{COMPARED, compare};
+use crate::report::{BenchmarkPart, RecipeVariant, Reproduced};
 use crate::systems::Affine2dReference;
-
-/// A recipe that was tried.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Variant {
-    name: String,
-    truth: Truth,
-    /// Mean over the channels of χ² per equation of the residual operator.
-    chi2: f64,
-}
 
 /// Degree of the control variate.
 const BASELINE: usize = 4;
@@ -35,12 +25,9 @@ impl Bench<'_> {
         paper: &PaperConfig,
         findings: &mut Findings,
     ) -> Result<()> {
-        let mut table = Table::new(
-            "Relative errors over the training samples; M relative to M − Φ, so that Φ itself has 1",
-            &["recipe", "score", "D", "R", "M", "χ² per equation"],
-        );
+        let mut tried = Vec::new();
         for (k, (name, config)) in variants(paper, self.config.seed).into_iter().enumerate() {
-            (self.tell)(&format!("variant: {name}"));
+            self.control.stage(&format!("variant: {name}"));
             let key = json!({
                 "ergode": env!("CARGO_PKG_VERSION"), "data": format!("{:016x}", training.fingerprint()),
                 "config": config,
@@ -48,30 +35,14 @@ impl Bench<'_> {
             let (variant, _) = self.folder.stage(&format!("variant-{k}"), key, || {
                 self.variant(k, name, training, reference, &config)
             })?;
-            let truth = &variant.truth;
-            let percent =
-                |value: Option<f64>| value.map_or(String::new(), |v| format!("{:.1} %", 100.0 * v));
-            table = table.row([
-                variant.name.clone(),
-                percent(Some(truth.score_rel_l2)),
-                percent(Some(truth.diffusion_rel_l2)),
-                percent(truth.current_rel_l2),
-                truth
-                    .mobility_rel_delta
-                    .map_or(String::new(), |v| format!("{v:.3}")),
-                format!("{:.2}", variant.chi2),
-            ]);
             findings.numbers.push(Reproduced::new(
                 &format!("variant_{k}_M_rel_delta"),
                 format!("error of M relative to M − Φ; recipe {k}: {}", variant.name),
-                truth.mobility_rel_delta.unwrap_or(f64::NAN),
+                variant.truth.mobility_rel_delta.unwrap_or(f64::NAN),
             ));
+            tried.push(variant);
         }
-        findings.sections.push(
-            Section::new("variants", "What each change to the recipe brings")
-                .prose("Each row is the one above it with one change more.")
-                .with(table),
-        );
+        findings.parts.push(BenchmarkPart::Variants(tried));
         Ok(())
     }
 
@@ -101,7 +72,7 @@ impl Bench<'_> {
         training: &Ensemble,
         reference: &Affine2dReference,
         config: &PaperConfig,
-    ) -> Result<Variant> {
+    ) -> Result<RecipeVariant> {
         let folder = self.networks(k, config.conditional.noise.antithetic)?;
         let found = fit_paper_mobility(training, config, Some(&folder), self.control)?;
         if self.control.stopped() {
@@ -110,7 +81,7 @@ impl Bench<'_> {
         let states = training.sample_tile(COMPARED);
         let (score, mobility) = (&found.stationary, &found.fit.mobility);
         let curves = &found.fit.curves;
-        Ok(Variant {
+        Ok(RecipeVariant {
             name: name.to_owned(),
             truth: compare(score, mobility, &found.constant, reference, &states),
             chi2: curves.iter().map(|c| c.chi2()).sum::<f64>() / curves.len() as f64,

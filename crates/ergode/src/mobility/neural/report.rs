@@ -1,7 +1,7 @@
 //! How well a neural mobility explains what the constant one does not.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis, s};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::field::NeuralMobility;
 use super::{ChannelScale, NeuralMobilityConfig};
@@ -14,7 +14,7 @@ use crate::mobility::conditional::{ConditionalOperator, ResidualTarget};
 use crate::nn::TrainReport;
 
 /// The residual of one channel at all lags: what Φ leaves of Ċ_obs, and what the network explains.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ResidualCurve {
     /// φ_m.
     pub future: String,

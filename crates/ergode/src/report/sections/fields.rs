@@ -1,11 +1,13 @@
 //! Mobility, drift and irreversible current of one or two coordinates.
 
 use ndarray::Array2;
+use serde::{Deserialize, Serialize};
 
 use super::grid::Cells;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::Mobility;
+use crate::report::gaps;
 use crate::report::{
     Arrows, Colours, Figure, Lines, Palette, Panel, PanelContent, Role, Section, Series,
 };
@@ -29,12 +31,16 @@ pub struct FieldPair<'a> {
 }
 
 /// Fields on a tile of states.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Fields {
     /// M_ij, (entry, state).
+    #[serde(with = "gaps::matrix")]
     mobility: Array2<f64>,
     /// M s + ∇·M, (coordinate, state).
+    #[serde(with = "gaps::matrix")]
     drift: Array2<f64>,
     /// R s + ∇·R, (coordinate, state).
+    #[serde(with = "gaps::matrix")]
     current: Array2<f64>,
 }
 
@@ -71,126 +77,134 @@ impl FieldPair<'_> {
     }
 }
 
-/// M, drift and irreversible current where the samples are, beside the exact ones where they are known.
+/// M, drift and irreversible current of one or two coordinates where the samples are, for a model and,
+/// where they are known, the exact fields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldMaps {
+    names: Vec<String>,
+    cells: Cells,
+    /// At the centres of all cells.
+    model: Fields,
+    exact: Option<Fields>,
+    /// Of two coordinates, at the places of the arrows.
+    model_arrows: Option<Fields>,
+    exact_arrows: Option<Fields>,
+}
+
+impl FieldMaps {
+    /// Evaluate the fields where `data` has samples.
+    ///
+    /// # Errors
+    /// When there are more than two coordinates, or their numbers differ.
+    pub fn new(model: FieldPair, exact: Option<FieldPair>, data: &Ensemble) -> Result<Self> {
+        let dim = data.dim();
+        let pairs = [Some(model), exact];
+        let same = |pair: &FieldPair| pair.score.dim() == dim && pair.mobility.dim() == dim;
+        if !(1..=2).contains(&dim) || !pairs.iter().flatten().all(same) {
+            return Err(Error::input(format!(
+                "fields of {} coordinates cannot be drawn on data of {dim}; select one or two coordinates",
+                model.mobility.dim()
+            )));
+        }
+        let cells = match dim {
+            1 => {
+                // A cell of a short record should hold some samples.
+                let most = (2.0 * (data.samples() as f64).sqrt()) as usize;
+                Cells::of_line(data, FINE_CELLS.min(most.max(FEWEST_CELLS)))?
+            }
+            _ => Cells::of_plane(data, CELLS)?,
+        };
+        let tile = |centres: &[[f64; 2]]| -> Vec<f64> {
+            let along = |k: usize| centres.iter().map(move |centre| centre[k]);
+            (0..dim).flat_map(along).collect()
+        };
+        let (all, sparse) = (tile(&cells.centres()), tile(&cells.sparse(STRIDE)));
+        let arrows = |pair: FieldPair| (dim == 2).then(|| pair.on(&sparse));
+        Ok(Self {
+            names: data.names().to_vec(),
+            model: model.on(&all),
+            exact: exact.map(|pair| pair.on(&all)),
+            model_arrows: arrows(model),
+            exact_arrows: exact.and_then(arrows),
+            cells,
+        })
+    }
+}
+
+/// M, drift and irreversible current, beside the exact ones where they are known.
 ///
 /// One coordinate is drawn as curves, two as heatmaps of M and arrows of the drift M s + ∇·M and of the
 /// velocity R s + ∇·R of the irreversible current p_ss (R s + ∇·R), over a histogram of the samples.
-///
-/// # Errors
-/// When there are more than two coordinates, or their numbers differ.
-pub fn field_section(
-    model: FieldPair,
-    exact: Option<FieldPair>,
-    data: &Ensemble,
-) -> Result<Section> {
-    let dim = data.dim();
-    let pairs = [Some(model), exact];
-    let same = |pair: &FieldPair| pair.score.dim() == dim && pair.mobility.dim() == dim;
-    if !(1..=2).contains(&dim) || !pairs.iter().flatten().all(same) {
-        return Err(Error::input(format!(
-            "fields of {} coordinates cannot be drawn on data of {dim}; select one or two coordinates",
-            model.mobility.dim()
-        )));
-    }
+pub fn field_section(fields: &FieldMaps) -> Section {
     let section = Section::new("fields", "Mobility and drift").prose(
         "Everything is drawn where there are samples; elsewhere the model is an extrapolation.",
     );
-    match dim {
-        1 => curves(section, model, exact, data),
-        _ => maps(section, model, exact, data),
+    match fields.names.len() {
+        1 => section.with(fields.curves()),
+        _ => fields.maps(section),
     }
 }
 
-fn curves(
-    section: Section,
-    model: FieldPair,
-    exact: Option<FieldPair>,
-    data: &Ensemble,
-) -> Result<Section> {
-    // A cell of a short record should hold some samples.
-    let most = (2.0 * (data.samples() as f64).sqrt()) as usize;
-    let cells = Cells::of_line(data, FINE_CELLS.min(most.max(FEWEST_CELLS)))?;
-    let x: Vec<f64> = cells.centres().iter().map(|c| c[0]).collect();
-    let name = &data.names()[0];
-    let roles = [(Role::Exact, exact), (Role::Model, Some(model))];
-    let (mut mobility, mut drift) = (Vec::new(), Vec::new());
-    for (role, pair) in roles {
-        let Some(fields) = pair.map(|pair| pair.on(&x)) else {
-            continue;
+impl FieldMaps {
+    fn curves(&self) -> Figure {
+        let x: Vec<f64> = self.cells.centres().iter().map(|c| c[0]).collect();
+        let roles = [
+            (Role::Exact, self.exact.as_ref()),
+            (Role::Model, Some(&self.model)),
+        ];
+        let (mut mobility, mut drift) = (Vec::new(), Vec::new());
+        for (role, fields) in roles {
+            let Some(fields) = fields else {
+                continue;
+            };
+            let line = |field: &Array2<f64>| Series::new(role, x.clone(), field.row(0).to_vec());
+            mobility.push(line(&fields.mobility));
+            drift.push(line(&fields.drift));
+        }
+        let density: Vec<f64> = self.cells.density.iter().copied().collect();
+        let density = vec![Series::new(Role::Data, x, density)];
+        let panel = |title: &str, series| {
+            Panel::new(self.names[0].as_str(), "", Lines::new(series)).titled(title)
         };
-        mobility.push(Series::new(
-            role,
-            x.clone(),
-            fields.mobility.row(0).to_vec(),
-        ));
-        drift.push(Series::new(role, x.clone(), fields.drift.row(0).to_vec()));
+        let panels = vec![
+            panel("mobility M = D", mobility),
+            panel("drift M s + ∇·M", drift),
+            panel("density of the samples", density),
+        ];
+        Figure::grid(
+            "fields",
+            "Mobility and drift",
+            "In one dimension M is the diffusion; where the density is small both are known less well.",
+            2,
+            panels,
+        )
     }
-    let density: Vec<f64> = cells.density.iter().copied().collect();
-    let density = vec![Series::new(Role::Data, x, density)];
-    let panel =
-        |title: &str, series| Panel::new(name.as_str(), "", Lines::new(series)).titled(title);
-    let panels = vec![
-        panel("mobility M = D", mobility),
-        panel("drift M s + ∇·M", drift),
-        panel("density of the samples", density),
-    ];
-    Ok(section.with(Figure::grid(
-        "fields",
-        "Mobility and drift",
-        "In one dimension M is the diffusion; where the density is small both are known less well.",
-        2,
-        panels,
-    )))
-}
 
-/// The fields to compare, by name, on the cells that hold samples.
-struct Maps<'a> {
-    cells: Cells,
-    names: &'a [String],
-    pairs: Vec<(&'static str, FieldPair<'a>)>,
-}
+    /// The model's fields, then the exact ones, by name.
+    fn pairs(&self) -> Vec<(&'static str, &Fields)> {
+        let exact = self.exact.as_ref().map(|fields| ("exact", fields));
+        [("model", &self.model)].into_iter().chain(exact).collect()
+    }
 
-fn maps(
-    section: Section,
-    model: FieldPair,
-    exact: Option<FieldPair>,
-    data: &Ensemble,
-) -> Result<Section> {
-    let pairs = [Some(("model", model)), exact.map(|pair| ("exact", pair))];
-    let maps = Maps {
-        cells: Cells::of_plane(data, CELLS)?,
-        names: data.names(),
-        pairs: pairs.into_iter().flatten().collect(),
-    };
-    let sparse = maps.cells.sparse(STRIDE);
-    let fields = maps.fields(&sparse);
-    Ok(section
-        .with(maps.entries())
-        .with(maps.arrows(
-            (
-                "drift",
-                "Drift M s + ∇·M",
-                "Arrows show the mean displacement in a short time, over the density of the samples.",
-            ),
-            &sparse,
-            fields.iter().map(|fields| &fields.drift),
-        ))
-        .with(maps.arrows(
-            (
-                "current",
-                "Velocity R s + ∇·R of the irreversible current",
-                "The current p_ss (R s + ∇·R) carries probability round without changing the density.",
-            ),
-            &sparse,
-            fields.iter().map(|fields| &fields.current),
-        )))
-}
-
-impl Maps<'_> {
-    fn fields(&self, centres: &[[f64; 2]]) -> Vec<Fields> {
-        let along = |k: usize| centres.iter().map(move |centre| centre[k]);
-        let tile: Vec<f64> = along(0).chain(along(1)).collect();
-        self.pairs.iter().map(|(_, pair)| pair.on(&tile)).collect()
+    fn maps(&self, section: Section) -> Section {
+        section
+            .with(self.entries())
+            .with(self.arrows(
+                (
+                    "drift",
+                    "Drift M s + ∇·M",
+                    "Arrows show the mean displacement in a short time, over the density of the samples.",
+                ),
+                |fields| &fields.drift,
+            ))
+            .with(self.arrows(
+                (
+                    "current",
+                    "Velocity R s + ∇·R of the irreversible current",
+                    "The current p_ss (R s + ∇·R) carries probability round without changing the density.",
+                ),
+                |fields| &fields.current,
+            ))
     }
 
     fn panel(&self, title: String, content: impl Into<PanelContent>) -> Panel {
@@ -199,8 +213,7 @@ impl Maps<'_> {
 
     /// Heatmaps of M_ij, one row per entry.
     fn entries(&self) -> Figure {
-        let (cells, names) = (&self.cells, self.names);
-        let fields = self.fields(&cells.centres());
+        let (cells, names, pairs) = (&self.cells, &self.names, self.pairs());
         let mut panels = Vec::new();
         for entry in 0..4 {
             // Entries on the diagonal are those of D, which are positive.
@@ -209,14 +222,14 @@ impl Maps<'_> {
                 _ => Palette::Diverging,
             };
             let map = |fields: &Fields| cells.masked(fields.mobility.row(entry).to_vec());
-            let maps: Vec<Array2<f64>> = fields.iter().map(map).collect();
+            let maps: Vec<Array2<f64>> = pairs.iter().map(|(_, fields)| map(fields)).collect();
             let colours = Colours::common(palette, &maps);
-            for (map, (who, _)) in maps.into_iter().zip(&self.pairs) {
+            for (map, (who, _)) in maps.into_iter().zip(&pairs) {
                 let title = format!("M[{},{}], {who}", names[entry / 2], names[entry % 2]);
                 panels.push(self.panel(title, cells.heatmap(map, colours)));
             }
         }
-        let caption = match self.pairs.len() {
+        let caption = match pairs.len() {
             1 => {
                 "Diagonal entries are diffusion; half the difference of the off-diagonal ones is R, the \
                  current's."
@@ -230,30 +243,33 @@ impl Maps<'_> {
     }
 
     /// Velocities over the density, drawn for the same time.
-    fn arrows<'f>(
+    fn arrows(
         &self,
         (name, title, caption): (&str, &str, &str),
-        points: &[[f64; 2]],
-        fields: impl Iterator<Item = &'f Array2<f64>>,
+        field: impl Fn(&Fields) -> &Array2<f64>,
     ) -> Figure {
-        let vectors = |field: &Array2<f64>| -> Vec<[f64; 2]> {
-            let columns = field.columns().into_iter();
+        let points = self.cells.sparse(STRIDE);
+        let vectors = |fields: &Fields| -> Vec<[f64; 2]> {
+            let columns = field(fields).columns().into_iter();
             columns.map(|column| [column[0], column[1]]).collect()
         };
-        let vectors: Vec<Vec<[f64; 2]>> = fields.map(vectors).collect();
+        let sampled = [&self.model_arrows, &self.exact_arrows]
+            .into_iter()
+            .flatten();
+        let vectors: Vec<Vec<[f64; 2]>> = sampled.map(vectors).collect();
         let spacing = self.cells.widths().map(|width| width * STRIDE as f64);
         let time = Arrows::usual_time(&vectors.concat(), spacing);
         let panels = vectors
             .into_iter()
-            .zip(&self.pairs)
+            .zip(self.pairs())
             .map(|(vectors, (who, _))| {
                 let arrows = Arrows {
-                    points: points.to_vec(),
+                    points: points.clone(),
                     vectors,
                     time,
                     background: Some(self.cells.background()),
                 };
-                self.panel((*who).to_owned(), arrows)
+                self.panel(who.to_owned(), arrows)
             });
         Figure::grid(name, title, caption, 2, panels.collect())
     }

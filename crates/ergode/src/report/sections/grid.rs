@@ -1,6 +1,7 @@
 //! Where the samples are, as cells of one or two coordinates.
 
 use ndarray::{Array2, s};
+use serde::{Deserialize, Serialize};
 
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
@@ -10,6 +11,7 @@ use crate::report::{Colours, Heatmap, Palette};
 pub(super) const REACH: f64 = 5.0;
 
 /// A histogram over the part of the plane that holds samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Cells {
     pub(super) x: [f64; 2],
     pub(super) y: [f64; 2],

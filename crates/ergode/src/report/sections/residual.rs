@@ -1,5 +1,7 @@
 //! How a network meets the equations that it was trained on.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::finding::digits;
 use crate::mobility::{NeuralMobilityFit, ResidualCurve};
@@ -8,6 +10,27 @@ use crate::report::{Figure, Lines, Panel, Role, Section, Series, SeriesStyle};
 /// Equations that are all drawn, and those that are drawn where there are more.
 const PANELS: usize = 36;
 const FEW: usize = 12;
+
+/// The equations of a network: what it was trained on, and what it makes of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NetworkResiduals {
+    /// Lags of the curves.
+    pub lags: Vec<f64>,
+    /// One curve for each equation.
+    pub curves: Vec<ResidualCurve>,
+    /// |⟨M⟩ − Φ| / |Φ|.
+    pub mean_deviation: f64,
+}
+
+impl From<&NeuralMobilityFit> for NetworkResiduals {
+    fn from(fit: &NeuralMobilityFit) -> Self {
+        Self {
+            lags: fit.lags.clone(),
+            curves: fit.curves.clone(),
+            mean_deviation: fit.mean_deviation,
+        }
+    }
+}
 
 /// A\[M − Φ\] of another mobility M for the equations of a fit, such as the exact one or a second closure.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +50,7 @@ pub struct ResidualLines<'a> {
 ///
 /// # Errors
 /// When `others` do not have the equations and lags of the fit.
-pub fn residual_section(fit: &NeuralMobilityFit, others: &[ResidualLines]) -> Result<Section> {
+pub fn residual_section(fit: &NetworkResiduals, others: &[ResidualLines]) -> Result<Section> {
     for lines in others {
         let whole = |values: &Vec<f64>| values.len() == fit.lags.len();
         if lines.values.len() != fit.curves.len() || !lines.values.iter().all(whole) {

@@ -1,11 +1,13 @@
 //! The onsite block of a mobility of spins, by closure.
 
 use ndarray::Array2;
+use serde::{Deserialize, Serialize};
 
 use super::grid::Cells;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::Mobility;
+use crate::report::gaps;
 use crate::report::{Axis, Colours, Figure, Lines, Palette, Panel, Role, Section, Series};
 
 /// Components of a spin.
@@ -31,7 +33,7 @@ pub struct SpinClosure<'a> {
 }
 
 /// λ_⊥, λ_∥ and c_× of a block at m = (m_⊥, 0, m_z): the parts of D across and along m, and R = c_× \[m\]_×.
-fn projections(block: &dyn Mobility, centres: &[[f64; 2]]) -> [Vec<f64>; 3] {
+fn projections(block: &dyn Mobility, centres: &[[f64; 2]]) -> Array2<f64> {
     let n = centres.len();
     let mut x = vec![0.0; SPIN * n];
     for (s, [along, across]) in centres.iter().enumerate() {
@@ -40,7 +42,7 @@ fn projections(block: &dyn Mobility, centres: &[[f64; 2]]) -> [Vec<f64>; 3] {
     }
     let mut tensor = vec![0.0; SPIN * SPIN * n];
     block.mobility(&x, &mut tensor);
-    let mut out = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
+    let mut out = Array2::zeros((SPIN, n));
     for s in 0..n {
         let m: [f64; SPIN] = std::array::from_fn(|c| x[c * n + s]);
         let at = |a: usize, b: usize| tensor[(a * SPIN + b) * n + s];
@@ -53,43 +55,71 @@ fn projections(block: &dyn Mobility, centres: &[[f64; 2]]) -> [Vec<f64>; 3] {
             0.5 * (at((c + 2) % SPIN, (c + 1) % SPIN) - at((c + 1) % SPIN, (c + 2) % SPIN))
         };
         let cross: f64 = (0..SPIN).map(|c| turn(c) * m[c]).sum();
-        out[0][s] = 0.5 * (trace - along);
-        out[1][s] = along;
-        out[2][s] = cross / square;
+        out[[0, s]] = 0.5 * (trace - along);
+        out[[1, s]] = along;
+        out[[2, s]] = cross / square;
     }
     out
 }
 
 /// The onsite blocks of closures on the plane (m_z, m_⊥), where there are spins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpinMaps {
+    cells: Cells,
+    closures: Vec<SpinMap>,
+}
+
+/// λ_⊥, λ_∥ and c_× of one closure, (scalar, cell).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct SpinMap {
+    name: String,
+    role: Role,
+    #[serde(with = "gaps::matrix")]
+    values: Array2<f64>,
+}
+
+impl SpinMaps {
+    /// Evaluate the blocks of `closures` where `data` has spins.
+    ///
+    /// # Errors
+    /// When the blocks do not have three components, or the data are not whole spins.
+    pub fn new(closures: &[SpinClosure], data: &Ensemble) -> Result<Self> {
+        let odd = closures.iter().find(|closure| closure.block.dim() != SPIN);
+        if !data.dim().is_multiple_of(SPIN) || odd.is_some() {
+            return Err(Error::input(format!(
+                "{} coordinates and a block of {} are not spins of three components",
+                data.dim(),
+                odd.map_or(SPIN, |closure| closure.block.dim())
+            )));
+        }
+        let cells = Cells::of(data, spread(data), CELLS, |state, visit| {
+            for m in state.chunks_exact(SPIN) {
+                visit([m[2], m[0].hypot(m[1])]);
+            }
+        });
+        let centres = cells.centres();
+        let map = |closure: &SpinClosure| SpinMap {
+            name: closure.name.to_owned(),
+            role: closure.role,
+            values: projections(closure.block, &centres),
+        };
+        Ok(Self {
+            closures: closures.iter().map(map).collect(),
+            cells,
+        })
+    }
+}
+
+/// Maps of the onsite blocks of spins.
 ///
 /// One row of maps for each closure; where one of them is [`Role::Exact`], the last row shows the relative
 /// errors of the others against |m|, (⟨(q − q_exact)²⟩ / ⟨q_exact²⟩)^½ over the spins of that size.
-///
-/// # Errors
-/// When the blocks do not have three components, or the data are not whole spins.
-pub fn spin_section(closures: &[SpinClosure], data: &Ensemble) -> Result<Section> {
-    let odd = closures.iter().find(|closure| closure.block.dim() != SPIN);
-    if !data.dim().is_multiple_of(SPIN) || odd.is_some() {
-        return Err(Error::input(format!(
-            "{} coordinates and a block of {} are not spins of three components",
-            data.dim(),
-            odd.map_or(SPIN, |closure| closure.block.dim())
-        )));
-    }
-    let cells = Cells::of(data, spread(data), CELLS, |state, visit| {
-        for m in state.chunks_exact(SPIN) {
-            visit([m[2], m[0].hypot(m[1])]);
-        }
-    });
-    let centres = cells.centres();
-    let found: Vec<[Vec<f64>; 3]> = closures
-        .iter()
-        .map(|closure| projections(closure.block, &centres))
-        .collect();
-    let maps: Vec<[Array2<f64>; 3]> = found
-        .iter()
-        .map(|all| all.clone().map(|values| cells.masked(values)))
-        .collect();
+pub fn spin_section(spins: &SpinMaps) -> Section {
+    let (cells, closures) = (&spins.cells, &spins.closures);
+    let masked = |map: &SpinMap| -> [Array2<f64>; 3] {
+        std::array::from_fn(|k| cells.masked(map.values.row(k).to_vec()))
+    };
+    let maps: Vec<[Array2<f64>; 3]> = closures.iter().map(masked).collect();
     let colours: [Colours; 3] = std::array::from_fn(|k| {
         let palette = if k == 2 {
             Palette::Diverging
@@ -112,28 +142,21 @@ pub fn spin_section(closures: &[SpinClosure], data: &Ensemble) -> Result<Section
             .to_owned();
     let exact = closures.iter().position(|c| c.role == Role::Exact);
     if let Some(exact) = exact.filter(|_| closures.len() > 1) {
-        panels.extend((0..3).map(|k| shell_errors(&cells, closures, &found, exact, k)));
+        panels.extend((0..3).map(|k| shell_errors(spins, exact, k)));
         caption += " Last row: relative errors over the spins of each size.";
     }
-    Ok(
-        Section::new("spins", "Onsite mobility of the spins").with(Figure::grid(
-            "spin-mobility",
-            "Onsite block on the plane of m_z and m⊥",
-            &caption,
-            3,
-            panels,
-        )),
-    )
+    Section::new("spins", "Onsite mobility of the spins").with(Figure::grid(
+        "spin-mobility",
+        "Onsite block on the plane of m_z and m⊥",
+        &caption,
+        3,
+        panels,
+    ))
 }
 
 /// The relative error of scalar `k` of every closure against |m|.
-fn shell_errors(
-    cells: &Cells,
-    closures: &[SpinClosure],
-    found: &[[Vec<f64>; 3]],
-    exact: usize,
-    k: usize,
-) -> Panel {
+fn shell_errors(spins: &SpinMaps, exact: usize, k: usize) -> Panel {
+    let (cells, closures) = (&spins.cells, &spins.closures);
     let sizes: Vec<f64> = cells.centres().iter().map(|[z, m]| z.hypot(*m)).collect();
     let weights: Vec<f64> = cells.density.iter().copied().collect();
     let observed = sizes.iter().zip(&weights).filter(|(_, w)| **w > 0.0);
@@ -145,15 +168,15 @@ fn shell_errors(
     let others = (0..closures.len()).filter(|c| *c != exact);
     let series = others.map(|c| {
         let mut sums = [[0.0; 2]; SHELLS];
+        let [found, truth] = [c, exact].map(|closure| closures[closure].values.row(k));
         for (cell, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-            let (value, truth) = (found[c][k][cell], found[exact][k][cell]);
             let [off, size] = &mut sums[shell(sizes[cell])];
-            *off += weight * (value - truth).powi(2);
-            *size += weight * truth * truth;
+            *off += weight * (found[cell] - truth[cell]).powi(2);
+            *size += weight * truth[cell] * truth[cell];
         }
         // Not a number where no spin is of that size.
         let errors: Vec<f64> = sums.iter().map(|[off, size]| (off / size).sqrt()).collect();
-        Series::new(closures[c].role, middles.clone(), errors).named(closures[c].name)
+        Series::new(closures[c].role, middles.clone(), errors).named(closures[c].name.as_str())
     });
     let lines = Lines::new(series.collect());
     Panel::new("|m|", Axis::log("relative error"), lines).titled(format!("{}, error", SYMBOLS[k]))

@@ -28,7 +28,7 @@ pub fn validation_page(validation: &Validation) -> Page {
 }
 
 /// What the verdict of a validation means, with its reasons.
-pub(crate) fn validation_conclusion(validation: &Validation) -> Conclusion {
+pub(in crate::report) fn validation_conclusion(validation: &Validation) -> Conclusion {
     let summary = match validation.verdict {
         Verdict::Pass => {
             "The model reproduces the data that were held out to within their sampling error."

@@ -28,6 +28,9 @@ pub struct Results {
     pub score: ScoreResults,
     /// The mobility.
     pub mobility: MobilityResults,
+    /// What was decided for the user, and why.
+    #[serde(default)]
+    pub policy: Vec<Decision>,
     /// The comparison with held-out data.
     pub validation: ValidationResults,
     /// Irreversibility of the model.
@@ -41,6 +44,17 @@ pub struct Results {
     /// The paper's numbers beside these, where one of its benchmarks was reproduced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reproduction: Option<Reproduction>,
+}
+
+/// A choice that the fit made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// What was decided.
+    pub decision: String,
+    /// What was chosen.
+    pub choice: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// The observation in brief.

@@ -1,0 +1,305 @@
+//! Every choice that a fit makes for its user, with the reason in words.
+
+use super::config::{FitConfig, ScoreKind};
+use crate::check::CheckReport;
+use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity};
+use crate::limits;
+use crate::mobility::{MeasurementNoise, Recipe};
+use crate::observe::Observation;
+use crate::report::Decision;
+
+/// With at least so many trajectories, their starts are enough independent states.
+const MANY_TRAJECTORIES: usize = 20;
+
+/// What a fit will do.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    /// Degrees of the closed-form score that are tried.
+    pub(super) degrees: Vec<usize>,
+    /// The recipe of the mobility, never [`Recipe::Auto`].
+    pub(super) recipe: Recipe,
+    /// What is done about measurement noise.
+    pub(super) noise: MeasurementNoise,
+    /// The longest lag.
+    pub(super) horizon: f64,
+    /// What the reader should know of the noise.
+    pub(super) noticed: Option<Finding>,
+    /// All of it in words.
+    pub(super) decisions: Vec<Decision>,
+}
+
+impl Plan {
+    /// Decide how a record is fitted, given its check and what lies between it and the state.
+    ///
+    /// # Errors
+    /// When nothing can be learned from the record, or options exclude each other.
+    pub(super) fn for_record(
+        check: &CheckReport,
+        observation: &Observation,
+        config: &FitConfig,
+    ) -> Result<Self> {
+        let dim = observation.dim();
+        let mut plan = Self {
+            degrees: Vec::new(),
+            recipe: Recipe::Auto,
+            noise: MeasurementNoise::None,
+            horizon: 0.0,
+            noticed: None,
+            decisions: Vec::new(),
+        };
+        plan.choose_horizon(check, config)?;
+        plan.choose_score(dim, config);
+        plan.choose_recipe(dim, config)?;
+        plan.choose_noise(check, observation, config)?;
+        Ok(plan)
+    }
+
+    /// Record a decision, in place of an earlier one on the same matter.
+    pub(super) fn decide(
+        decisions: &mut Vec<Decision>,
+        decision: &str,
+        choice: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
+        decisions.retain(|earlier| earlier.decision != decision);
+        decisions.push(Decision {
+            decision: decision.to_owned(),
+            choice: choice.into(),
+            reason: reason.into(),
+        });
+    }
+
+    /// Why a matter was decided as it was.
+    pub(super) fn reason(&self, decision: &str) -> String {
+        let made = self.decisions.iter().find(|made| made.decision == decision);
+        made.map_or(String::new(), |made| made.reason.clone())
+    }
+
+    fn choose(&mut self, decision: &str, choice: impl Into<String>, reason: impl Into<String>) {
+        Self::decide(&mut self.decisions, decision, choice, reason);
+    }
+
+    /// The longest decorrelation time, to which lags reach; the longest usable lag if trajectories are
+    /// shorter than that but many.
+    fn choose_horizon(&mut self, check: &CheckReport, config: &FitConfig) -> Result<()> {
+        let coordinates = check.coordinates.iter();
+        let longest = coordinates
+            .filter_map(|c| c.decorrelation_time)
+            .fold(0.0, f64::max);
+        let (horizon, reason) = match config.mobility.horizon {
+            Some(horizon) => (horizon, "set by mobility.horizon".to_owned()),
+            None if longest == 0.0 && check.trajectories >= MANY_TRAJECTORIES => (
+                check.usable_lags[1],
+                format!(
+                    "no coordinate decorrelates within a trajectory, but {} trajectories have enough \
+                     independent starts; this is the longest usable lag",
+                    check.trajectories
+                ),
+            ),
+            None => (longest, "the longest decorrelation time".to_owned()),
+        };
+        if horizon <= 0.0 {
+            return Err(Error::input(
+                "no coordinate decorrelates within the record, so that nothing can be learned from it; give \
+                 a longer record, or the longest lag by hand (mobility.horizon); where gaps cut it short that \
+                 are only samples that were not taken, set bridge_gaps = true",
+            ));
+        }
+        self.horizon = horizon;
+        self.choose("longest lag", format!("{horizon:.4}"), reason);
+        Ok(())
+    }
+
+    /// The kind of score, and the degrees that the number of coordinates allows.
+    fn choose_score(&mut self, dim: usize, config: &FitConfig) {
+        let asked = &config.score.closed_form.degrees;
+        self.degrees = match (asked.is_empty(), dim) {
+            (false, _) => asked.clone(),
+            (true, 1 | 2) => vec![2, 4, 6, 8, 10],
+            (true, 3) => vec![2, 4, 6],
+            (true, 4..=6) => vec![2, 4],
+            (true, 7..=12) => vec![2, 3],
+            (true, _) => vec![2],
+        };
+        let reason = match config.score.kind {
+            ScoreKind::Auto => "the closed form, and a network if held-out data refute it",
+            ScoreKind::ClosedForm | ScoreKind::Denoising => "set by score.kind",
+        };
+        let kind = match config.score.kind {
+            ScoreKind::Auto => "auto",
+            ScoreKind::ClosedForm => "closed form",
+            ScoreKind::Denoising => "network",
+        };
+        self.choose("score", kind, reason);
+        if config.score.kind == ScoreKind::Denoising || config.ring.sites > 0 {
+            return;
+        }
+        let degrees: Vec<String> = self.degrees.iter().map(usize::to_string).collect();
+        let reason = match asked.is_empty() {
+            true => format!("as many as {dim} coordinates allow; held-out data choose among them"),
+            false => "set by score.closed_form.degrees".to_owned(),
+        };
+        self.choose("degrees of the score", degrees.join(", "), reason);
+    }
+
+    fn choose_recipe(&mut self, dim: usize, config: &FitConfig) -> Result<()> {
+        let asked = config.mobility.recipe;
+        let ring = config.ring.sites > 0;
+        let most = limits::VARYING_MOBILITY;
+        let (recipe, reason) = match asked {
+            Recipe::Semigroup | Recipe::Constant if ring => {
+                return Err(Error::input(format!(
+                    "mobility.recipe = {asked} does not know rings, and ring.sites = {} is set; use recipe weak \
+                     or auto, or leave out ring.sites",
+                    config.ring.sites
+                )));
+            }
+            Recipe::Auto if ring => (
+                Recipe::Weak,
+                "a ring of sites has local statistics, which the weak form takes".to_owned(),
+            ),
+            Recipe::Auto if dim > most => (
+                Recipe::Constant,
+                format!(
+                    "{dim} coordinates, more than {most}, are too many for a mobility that varies without a \
+                     known structure; the constant one is the integral form with the score"
+                ),
+            ),
+            Recipe::Auto => (
+                Recipe::Semigroup,
+                format!(
+                    "it has no error from the sampling interval and is affordable in up to {most} coordinates"
+                ),
+            ),
+            asked => (asked, "set by mobility.recipe".to_owned()),
+        };
+        self.recipe = recipe;
+        self.choose(RECIPE, recipe.to_string(), reason);
+        Ok(())
+    }
+
+    /// What is done about measurement noise: as asked, else what the check suggests.
+    fn choose_noise(
+        &mut self,
+        check: &CheckReport,
+        observation: &Observation,
+        config: &FitConfig,
+    ) -> Result<()> {
+        let found = check.findings.iter().any(|f| f.kind == FindingKind::Noise);
+        let (noise, reason) = match &config.mobility.noise {
+            MeasurementNoise::Auto if found => (
+                MeasurementNoise::Estimate,
+                "the check found measurement noise",
+            ),
+            MeasurementNoise::Auto => (
+                MeasurementNoise::None,
+                "the check found no measurement noise",
+            ),
+            asked => (asked.clone(), "set by mobility.noise"),
+        };
+        self.noise = noise;
+        self.choose(NOISE, described(&self.noise), reason);
+        match self.obstacle(observation, config) {
+            Some(obstacle) => self.leave_noise(obstacle, config),
+            None => Ok(()),
+        }
+    }
+
+    /// Why noise cannot be taken out, if it cannot.
+    fn obstacle(&self, observation: &Observation, config: &FitConfig) -> Option<String> {
+        let most = limits::MEASUREMENT_NOISE;
+        if self.recipe == Recipe::Paper || config.score.kind == ScoreKind::Denoising {
+            return Some(
+                "networks learn the density with its noise; use the recipe semigroup or weak, and the \
+                 closed-form score"
+                    .into(),
+            );
+        }
+        if observation.cycle.is_some() || observation.delays.is_some() {
+            return Some("that is not done together with a cycle or delays".into());
+        }
+        if config.ring.sites > 0 {
+            return Some("that is not done for rings".into());
+        }
+        if observation.dim() > most {
+            return Some(format!(
+                "that is done for up to {most} coordinates, and these are {}; select fewer",
+                observation.dim()
+            ));
+        }
+        (self.recipe == Recipe::Constant).then(|| {
+            "that is not done for a constant mobility; use recipe semigroup or weak".into()
+        })
+    }
+
+    /// Fit the score in logarithms of the coordinates that are `positive` and come close to zero.
+    ///
+    /// # Errors
+    /// When measurement noise of such a coordinate is asked to be taken out.
+    pub(super) fn with_logarithms(
+        mut self,
+        positive: &[bool],
+        names: &[String],
+        config: &FitConfig,
+    ) -> Result<Self> {
+        let logged = names
+            .iter()
+            .zip(positive)
+            .filter(|(_, positive)| **positive);
+        let logged: Vec<&str> = logged.map(|(name, _)| name.as_str()).collect();
+        let network = self.recipe == Recipe::Paper || config.score.kind == ScoreKind::Denoising;
+        let Some(first) = logged
+            .first()
+            .filter(|_| !network && config.ring.sites == 0)
+        else {
+            return Ok(self);
+        };
+        let obstacle = format!(
+            "the score of '{first}', which is positive and comes close to zero, is a polynomial of its \
+             logarithm, and noise is taken out of polynomials of the coordinate only; give that logarithm \
+             as the coordinate"
+        );
+        self.choose(
+            "logarithms in the score",
+            logged.join(", "),
+            "positive, with samples close to zero",
+        );
+        self.leave_noise(obstacle, config)?;
+        Ok(self)
+    }
+
+    /// Leave measurement noise in the record, or refuse if taking it out was asked for.
+    fn leave_noise(&mut self, obstacle: String, config: &FitConfig) -> Result<()> {
+        if self.noise == MeasurementNoise::None {
+            return Ok(());
+        }
+        if config.mobility.noise != MeasurementNoise::Auto {
+            return Err(Error::input(format!(
+                "measurement noise cannot be taken out of this fit: {obstacle}; or set mobility.noise to \
+                 \"none\""
+            )));
+        }
+        self.noise = MeasurementNoise::None;
+        self.noticed = Some(Finding::new(
+            FindingKind::Noise,
+            Severity::Warn,
+            format!("the measurement noise of the record is not taken out of the fit: {obstacle}"),
+            "expect a diffusion that is too large",
+        ));
+        self.choose(NOISE, described(&MeasurementNoise::None), obstacle);
+        Ok(())
+    }
+}
+
+/// The decision on measurement noise, and that on the recipe.
+pub(super) const NOISE: &str = "measurement noise";
+pub(super) const RECIPE: &str = "recipe";
+
+fn described(noise: &MeasurementNoise) -> &'static str {
+    match noise {
+        MeasurementNoise::Auto | MeasurementNoise::None => "none taken out",
+        MeasurementNoise::Estimate => "estimated and taken out",
+        MeasurementNoise::Variances(_) => "given variances taken out",
+    }
+}

@@ -1,0 +1,324 @@
+//! A fit in five stages: prepare, learn, roll out, judge, write.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Fitted;
+use super::config::FitConfig;
+use super::learn::{ModelStage, Models, Task};
+use super::policy::Plan;
+use super::rollout::{self, Rollouts, Runs, Steps};
+use super::score::near_zero;
+use super::store::Store;
+use super::truth::{COMPARED, ExactMobility, compare};
+use crate::check::{CheckReport, check_ensemble};
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::{Error, Result};
+use crate::finding::{Finding, FindingKind, Severity};
+use crate::model::LangevinModel;
+use crate::observe::{Observation, ObservationFit, fit_observation};
+use crate::report::{
+    FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
+    SpinMaps,
+};
+use crate::score::ExactScore;
+use crate::systems::ExactFields;
+use crate::validate::Validation;
+
+/// Components of a spin.
+const SPIN: usize = 3;
+
+/// What all stages of a fit share.
+pub(super) struct Run<'a> {
+    pub(super) config: &'a FitConfig,
+    pub(super) store: Store<'a>,
+    pub(super) exact: Option<&'a dyn ExactFields>,
+    pub(super) control: &'a Control,
+    /// The record, its gaps bridged if that is asked for.
+    record: Ensemble,
+    fingerprint: String,
+    /// What every stage depends on.
+    base: Value,
+}
+
+/// The record checked, brought to stationary states, and split.
+pub(super) struct Prepared {
+    check: CheckReport,
+    /// What lies between record and state; none if they are the same.
+    observed: Option<ObservationFit>,
+    observation: Observation,
+    plan: Plan,
+    training: Ensemble,
+    /// The held-out part of the record, and its states.
+    held_out: Ensemble,
+    held_states: Ensemble,
+    seconds: f64,
+}
+
+/// The model and what is known of it.
+pub(super) struct Learned {
+    stage: ModelStage,
+    models: Models,
+    key: Value,
+}
+
+/// The comparison with held-out data, and the seconds that it took.
+type Judged = (Validation, Runs);
+
+impl<'a> Run<'a> {
+    /// A fit of `ensemble`.
+    pub(super) fn new(
+        ensemble: &Ensemble,
+        config: &'a FitConfig,
+        store: Store<'a>,
+        exact: Option<&'a dyn ExactFields>,
+        control: &'a Control,
+    ) -> Result<Self> {
+        control.stage("reading");
+        let fingerprint = format!("{:016x}", ensemble.fingerprint_of_rows(control)?);
+        let base = json!({
+            "ergode": env!("CARGO_PKG_VERSION"), "data": fingerprint, "seed": config.seed,
+            "held_out": config.held_out, "bridge_gaps": config.bridge_gaps,
+            "observation": config.observation()?,
+        });
+        Ok(Self {
+            record: config.record(ensemble)?.into_owned(),
+            config,
+            store,
+            exact,
+            control,
+            fingerprint,
+            base,
+        })
+    }
+
+    /// Check the record, find what lies between it and the state, and hold some of it out.
+    pub(super) fn prepare(&self) -> Result<Prepared> {
+        self.control.stage("checking");
+        let (record, config) = (&self.record, self.config);
+        let key = json!({"base": self.base, "check": config.check});
+        let observed = self.observe(&key)?;
+        let (check, spent) = self.store.stage("check", key, || match &observed {
+            Some((fit, _)) => Ok(fit.check.clone()),
+            None => check_ensemble(record, &config.check, self.control),
+        })?;
+        let hopeless =
+            |f: &&Finding| f.kind == FindingKind::Duplicate && f.severity == Severity::Fail;
+        if let Some(twice) = check.findings.iter().find(hopeless) {
+            return Err(Error::input(format!("{}; {}", twice.message, twice.advice)));
+        }
+        let seconds = spent + observed.as_ref().map_or(0.0, |o| o.1);
+        let observed = observed.map(|(fit, _)| fit);
+        let observation = match &observed {
+            Some(fit) => fit.observation.clone(),
+            None => Observation::plain(record.names()),
+        };
+        let plan = Plan::for_record(&check, &observation, config)?;
+        let (training, held_out) = record.split(config.held_out, plan.horizon)?;
+        let states = |part: &Ensemble| -> Result<Ensemble> {
+            let stationary = observation.stationary(part)?;
+            Ok(observation.states(stationary)?.into_owned())
+        };
+        let (training, held_states) = (states(&training)?, states(&held_out)?);
+        let plan = plan.with_logarithms(&near_zero(&training), training.names(), config)?;
+        Ok(Prepared {
+            check,
+            observed,
+            observation,
+            plan,
+            training,
+            held_out,
+            held_states,
+            seconds,
+        })
+    }
+
+    /// What lies between record and state, and the seconds that it took to find; none if nothing does.
+    fn observe(&self, key: &Value) -> Result<Option<(ObservationFit, f64)>> {
+        let observation = self.config.observation()?;
+        if observation.is_plain() {
+            return Ok(None);
+        }
+        let check = &self.config.check;
+        let work = || fit_observation(&self.record, &observation, check, self.control);
+        let found = self.store.stage("observation", key.clone(), work)?;
+        Ok(Some(found))
+    }
+
+    /// Fit score and mobility.
+    pub(super) fn learn(&self, prepared: &Prepared) -> Result<Learned> {
+        let config = self.config;
+        let key = json!({
+            "base": self.base, "check": config.check, "score": config.score, "ring": config.ring,
+            "mobility": config.mobility, "paper": config.paper,
+        });
+        let task = Task {
+            training: &prepared.training,
+            held_out: &prepared.held_states,
+            config,
+            plan: &prepared.plan,
+            fingerprint: &self.fingerprint,
+            observation: &prepared.observation,
+        };
+        let checkpoints = self.store.checkpoints();
+        let learn = || {
+            let learned = task.learn(checkpoints.as_deref(), self.control);
+            self.record.intact(learned)
+        };
+        let (stage, models) = self.store.model_stage("model", key.clone(), learn)?;
+        Ok(Learned { stage, models, key })
+    }
+
+    /// Simulate the model and its constant closure; none if a finished comparison is kept.
+    pub(super) fn roll_out(&self, learned: &Learned) -> Result<Option<Rollouts>> {
+        if self
+            .store
+            .kept::<Judged>("validation", &self.judged_key(learned))
+            .is_some()
+        {
+            return Ok(None);
+        }
+        self.control.stage("simulating");
+        let (config, control) = (self.config, self.control);
+        let Models { model, constant } = &learned.models;
+        let record = &*model.observation().stationary(&self.record)?;
+        let key = json!({"model": learned.key, "simulate": config.simulate});
+        let choose = || rollout::choose_steps(model, constant, record, config, control);
+        let (steps, spent): (Steps, f64) = self.store.stage("steps", key, choose)?;
+        let runs = rollout::roll_out(model, constant, record, (&steps, spent), config, control);
+        self.record.intact(runs).map(Some)
+    }
+
+    /// Compare the rollouts with the held-out data; the comparison and its seconds.
+    pub(super) fn judge(
+        &self,
+        prepared: &Prepared,
+        learned: &Learned,
+        rollouts: Option<Rollouts>,
+    ) -> Result<(Judged, f64)> {
+        self.control.stage("validating");
+        let model = &learned.models.model;
+        let key = self.judged_key(learned);
+        let ((validation, runs), spent) = self.store.stage("validation", key, || {
+            let rollouts = rollouts.ok_or_else(|| {
+                Error::numerical("another process changed the folder of the run; rerun the fit")
+            })?;
+            let record = &*model.observation().stationary(&self.record)?;
+            let held_out = &prepared.held_out;
+            let (config, control) = (self.config, self.control);
+            let judged = rollout::judge(model, held_out, record, rollouts, config, control);
+            self.record.intact(judged)
+        })?;
+        let validation = concluded(validation, &prepared.check, &learned.stage, &runs);
+        Ok(((validation, runs), spent))
+    }
+
+    fn judged_key(&self, learned: &Learned) -> Value {
+        let config = self.config;
+        json!({"model": learned.key, "simulate": config.simulate, "validate": config.validate})
+    }
+
+    /// Put everything together, and write it if the run has a folder.
+    pub(super) fn write(
+        &self,
+        prepared: Prepared,
+        learned: Learned,
+        ((validation, runs), spent): (Judged, f64),
+    ) -> Result<Fitted> {
+        self.control.stage("writing the report");
+        let Learned { stage, models, .. } = learned;
+        let Models { model, constant } = models;
+        let model = model.with_validated_step(runs.dt, self.config.simulate.scheme)?;
+        let mut seconds = BTreeMap::from([
+            ("check".to_owned(), prepared.seconds),
+            ("simulate".to_owned(), runs.seconds),
+            ("validate".to_owned(), spent),
+        ]);
+        seconds.extend(stage.seconds.clone());
+        let states = prepared.held_states.sample_tile(COMPARED);
+        let truth = self.exact.map(|exact| {
+            let (score, mobility, phi) = (model.score(), model.mobility(), constant.mobility());
+            compare(score, mobility, phi, exact, &states)
+        });
+        let validated = runs.results(&validation);
+        let mut results = stage.results(model.provenance(), seconds, validated, truth);
+        results.observation = prepared.observed.map(|fit| ObservationResults {
+            summary: fit.observation.sentences(),
+            map: fit.observation,
+            delay_trials: fit.trials,
+        });
+        let most = rollout::most_samples(model.dim());
+        let shown = &*prepared.held_states.excerpt(most)?;
+        let record = RunRecord {
+            names: model.names().to_vec(),
+            sites: self.config.ring.sites,
+            configuration: self.config.to_toml()?,
+            observation: model.observation().clone(),
+            fields: fields(&model, self.exact, shown)?,
+            results,
+            check: prepared.check,
+            learned: stage.learned,
+            validation,
+            evidence: runs.evidence,
+            benchmark: Vec::new(),
+        };
+        self.store.write(&model, &record)?;
+        Ok(Fitted {
+            model,
+            constant,
+            record,
+        })
+    }
+}
+
+/// The validation with what was noticed before it and beside it.
+fn concluded(
+    mut validation: Validation,
+    check: &CheckReport,
+    stage: &ModelStage,
+    runs: &Runs,
+) -> Validation {
+    // Noise that was taken out is no longer a matter of concern.
+    let corrected = stage.mobility.measurement_noise.is_some();
+    let check = check.findings.iter();
+    let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));
+    for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
+        validation.add_findings(findings);
+    }
+    validation
+}
+
+/// The fields of one or two coordinates, or of a ring of spins, on the held-out data.
+fn fields(
+    model: &LangevinModel,
+    exact: Option<&dyn ExactFields>,
+    held_out: &Ensemble,
+) -> Result<Option<Part<FieldRecord>>> {
+    if let Some(onsite) = model.onsite() {
+        if onsite.basis().dim() != SPIN {
+            return Ok(None);
+        }
+        let closure = SpinClosure {
+            name: "model",
+            role: Role::Model,
+            block: onsite,
+        };
+        let maps = SpinMaps::new(&[closure], held_out);
+        return Part::of(maps.map(FieldRecord::Spins)).map(Some);
+    }
+    if model.dim() > 2 {
+        return Ok(None);
+    }
+    let score = exact.map(|exact| ExactScore::new(model.dim(), exact));
+    let mobility = exact.map(|exact| ExactMobility::new(model, exact));
+    let pair = FieldPair {
+        score: model.score(),
+        mobility: model.mobility(),
+    };
+    let exact = score.as_ref().zip(mobility.as_ref());
+    let exact = exact.map(|(score, mobility)| FieldPair { score, mobility });
+    let maps = FieldMaps::new(pair, exact, held_out);
+    Part::of(maps.map(FieldRecord::Plane)).map(Some)
+}
