@@ -4,6 +4,7 @@ mod benchmark;
 mod draw;
 mod figure;
 mod gaps;
+mod identifier;
 mod page;
 mod record;
 mod results;
@@ -30,13 +31,3 @@ pub use sections::{
     ring_sections, score_section, spectrum_section, spin_section, structure_section,
     validation_page, validation_sections,
 };
-
-/// A name as an anchor or a file name: letters, digits and hyphens.
-fn identifier(name: &str) -> String {
-    let keep = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let text: String = name.chars().map(keep).collect();
-    match text.trim_matches('-') {
-        "" => "unnamed".into(),
-        text => text.to_lowercase(),
-    }
-}

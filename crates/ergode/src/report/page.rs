@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::draw::{Legend, escaped, swatch};
 use super::figure::Figure;
-use super::identifier;
+use super::identifier::identifier;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity, Verdict};
 use crate::io::AtomicFile;

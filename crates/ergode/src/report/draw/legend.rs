@@ -2,7 +2,7 @@
 
 use super::colour;
 use crate::report::figure::{Figure, PanelContent, Role};
-use crate::report::identifier;
+use crate::report::identifier::identifier;
 
 /// How one series looks.
 pub(in crate::report) struct Key {
