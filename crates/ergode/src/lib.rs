@@ -33,29 +33,44 @@
 //! | −⟨φ(x_t) s_j(x_0)⟩ | response to a kick | [`check_response`], [`ResponseCheck`] |
 //! | p_ss, r_ref | stationary density, circulation | [`Grid1d`], [`Grid2d`] |
 //! | K_t | semigroup without Monte Carlo | [`GalerkinReference`] |
-//! | | what a reader sees | [`Figure`], [`Page`] |
+//! | | a fit in one call, and what it found | [`fit`], [`fit_with`], [`Fitted`], [`RunRecord`] |
+//! | | what a reader sees | [`run_page`], [`Page`], [`Figure`] |
 //!
-//! Simulate the paper's two-dimensional system and estimate Φ = ⟨M⟩ from its correlations:
+//! Read, check, fit, validate, simulate:
 //!
 //! ```
 //! use ergode::{
-//!     Affine2d, BurnIn, Control, LagGrid, LaggedConfig, Monomials, PhiMethod, SymmetryClass, System,
-//!     accumulate_lagged, estimate_constant_mobility, generate,
+//!     CheckConfig, Control, FitConfig, ReadOptions, Scheme, SimulateConfig, check_ensemble, fit,
+//!     read_ensemble, simulate_model, validate_model,
 //! };
-//!
-//! let system = Affine2d::default();
-//! let mut protocol = system.protocol();
-//! protocol.simulate.time = 300.0;
+//! # use ergode::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System, generate, write_ensemble};
+//! # let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+//! #     drift: vec![vec![1.0]], diffusion: vec![vec![1.0]], mean: vec![0.0],
+//! # })?;
+//! # let mut protocol = system.protocol();
+//! # protocol.simulate.time = 200.0;
+//! # protocol.simulate.save_every = 0.1;
+//! # protocol.simulate.trajectories = 8;
+//! # let generated = generate(&system, &protocol, &Control::new())?.ensemble;
+//! # let folder = tempfile::tempdir().unwrap();
+//! # let file = folder.path().join("data.npz");
+//! # write_ensemble(&file, &generated)?;
 //! let control = Control::new();
-//! let data = generate(&system, &protocol, &control)?.ensemble;
-//! let data = data.burn_in(BurnIn::Fraction(0.1))?;
-//!
-//! let x = Monomials::coordinates(data.names())?;
-//! let grid = LagGrid::for_ensemble(&data, &[0.0, 0.02, 0.04, 0.06])?;
-//! let sums = accumulate_lagged(&data, &x, &x, &grid, &LaggedConfig::default(), &control)?;
-//! let phi = estimate_constant_mobility(&sums, &PhiMethod::Quadratic, SymmetryClass::None)?;
-//! // The exact Φ is [[0.197, 0.186], [-0.076, 0.159]].
-//! assert!((phi.value[[0, 1]] - 0.186).abs() < 5.0 * phi.error[[0, 1]]);
+//! let data = read_ensemble(&file, &ReadOptions::default(), &control)?;
+//! let check = check_ensemble(&data, &CheckConfig::default(), &control)?;
+//! println!("{:?}, lags up to {}", check.verdict, check.usable_lags[1]);
+//! let config = FitConfig::default();
+//! let fitted = fit(&data, &config)?;
+//! println!("{:?}: {}", fitted.results().validation.verdict, fitted.results().recipe);
+//! // Against other data of the same process, and as new trajectories.
+//! let (validation, _) =
+//!     validate_model(&fitted.model, &fitted.constant, &data, None, &config, &control)?;
+//! assert!(validation.rmse_over_floor < 2.0);
+//! let protocol = SimulateConfig {
+//!     time: 10.0, dt: 0.01, save_every: 0.1, trajectories: 4, seed: 0, scheme: Scheme::Euler, burn_in: 0.0,
+//! };
+//! let run = simulate_model(&fitted.model, &protocol, &control)?;
+//! assert_eq!(run.simulation.ensemble.dim(), 1);
 //! # Ok::<(), ergode::Error>(())
 //! ```
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::lattice::RingConfig;
+use super::ring::RingConfig;
 use crate::check::CheckConfig;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};

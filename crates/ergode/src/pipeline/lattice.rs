@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::config::FitConfig;
-use super::mobility::{MobilityFound, interval_of, linear_results};
+use super::found::{MobilityFound, interval_of, linear_results};
+use super::ring::RingSpan;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Support};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lagged::IntegralRule;
 use crate::mobility::{
     LatticeConfig, LatticeMobility, LatticeScore, LatticeWeak, MobilityConfig, PaperRingConfig,
@@ -20,81 +19,6 @@ use crate::mobility::{
 use crate::model::StoredScore;
 use crate::observable::{LatticePotential, Monomials};
 use crate::score::{Confinement, Gradients, SpinFields, VectorFields, fit_score};
-
-/// Coordinates that are sites of a ring, one after the other, all of them alike.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct RingConfig {
-    /// Number of sites; zero where the coordinates are no ring.
-    pub sites: usize,
-    /// What is known of a site.
-    pub span: RingSpan,
-    /// Distances of the neighbours that the score couples, for polynomials.
-    pub distances: Vec<usize>,
-    /// Degree of the onsite potential, for polynomials.
-    pub potential_degree: usize,
-    /// Degree of the onsite block of M, for polynomials.
-    pub mobility_degree: usize,
-    /// Number of lags beyond zero, an even one, each a sampling interval after the other.
-    pub lags: usize,
-}
-
-/// What is known of a site.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RingSpan {
-    /// Nothing: polynomials of its components.
-    #[default]
-    Polynomial,
-    /// It is a spin: the paper's four fields of the score and four tensors of the mobility.
-    Spin,
-}
-
-impl Default for RingConfig {
-    fn default() -> Self {
-        Self {
-            sites: 0,
-            span: RingSpan::default(),
-            distances: vec![1, 2],
-            potential_degree: 6,
-            mobility_degree: 2,
-            lags: 4,
-        }
-    }
-}
-
-impl RingConfig {
-    /// Components of a site.
-    ///
-    /// # Errors
-    /// When the coordinates are not sites.
-    fn components(&self, dim: usize) -> Result<usize> {
-        if self.sites == 0 || !dim.is_multiple_of(self.sites) {
-            return Err(Error::input(format!(
-                "{dim} coordinates are not a ring of {} sites; give ring.sites so that it divides them",
-                self.sites
-            )));
-        }
-        let components = dim / self.sites;
-        if self.span == RingSpan::Spin && components != 3 {
-            return Err(Error::input(format!(
-                "a spin has three components, a site here has {components}; use ring.span=polynomial"
-            )));
-        }
-        Ok(components)
-    }
-
-    fn names(&self, dim: usize) -> Result<Vec<String>> {
-        let components = self.components(dim)?;
-        Ok(match components {
-            1..=3 => ["x", "y", "z"][..components]
-                .iter()
-                .map(|n| (*n).to_owned())
-                .collect(),
-            _ => (1..=components).map(|c| format!("x{c}")).collect(),
-        })
-    }
-}
 
 /// The components as they are.
 fn raw(components: usize) -> Result<Standardiser> {

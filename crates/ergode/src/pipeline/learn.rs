@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::config::FitConfig;
-use super::mobility::{MobilityFound, by_network, by_recipe, find_mobility, find_structure};
+use super::found::MobilityFound;
+use super::mobility::{by_network, by_recipe, find_mobility, find_structure};
 use super::policy::{NOISE, Plan, RECIPE};
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::COMPARED;

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use ndarray::Array2;
-
 use super::config::FitConfig;
-use super::lattice::{RingSpan, ring_mobility, spin_by_network, with_seed};
+use super::found::{MobilityFound, linear_results};
+use super::lattice::{ring_mobility, spin_by_network, with_seed};
 use super::policy::{Plan, RECIPE};
+use super::ring::RingSpan;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -14,30 +14,14 @@ use crate::lagged::{
     IntegralRule, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged,
 };
 use crate::mobility::{
-    MeasurementNoise, MobilityFit, NoiseEstimate, PaperConfig, PhiMethod, Recipe, Structure,
-    StructureConfig, SymmetryClass, estimate_constant_mobility, estimate_structure,
-    fit_mobility_recipe, fit_paper_mobility, fit_paper_ring,
+    MeasurementNoise, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
+    estimate_constant_mobility, estimate_structure, fit_mobility_recipe, fit_paper_mobility,
+    fit_paper_ring,
 };
-use crate::model::{StoredMobility, StoredScore};
+use crate::model::StoredScore;
 use crate::observable::Monomials;
 use crate::report::{Measured, MobilityResults, NetworkResiduals};
 use crate::score::{CoordinatesAndScore, Score};
-
-/// A mobility with its report.
-pub(super) struct MobilityFound {
-    pub(super) mobility: StoredMobility,
-    pub(super) results: MobilityResults,
-    pub(super) recipe: Recipe,
-    pub(super) reason: String,
-    /// The fit in full, where it is one in a linear span.
-    pub(super) fit: Option<MobilityFit>,
-    /// The equations of a network.
-    pub(super) network: Option<NetworkResiduals>,
-    /// Seconds that lagged statistics took, where they were collected apart.
-    pub(super) statistics_seconds: f64,
-    /// The measurement noise that the record was freed from, and Φ = ⟨M⟩ without it.
-    pub(super) noise: Option<(NoiseEstimate, Array2<f64>)>,
-}
 
 /// Find the mobility of `training`, not by the paper's recipe; the first `leading` coordinates are observed,
 /// where the others are delays.
@@ -107,24 +91,6 @@ pub(super) fn by_recipe(
         noise: found.noise.map(|noise| (noise, found.mean)),
         fit: Some(fit),
     })
-}
-
-/// A fit in a linear span in brief; D is indefinite at a fraction `violation` of the samples.
-pub(super) fn linear_results(fit: &MobilityFit, kind: String, violation: f64) -> MobilityResults {
-    let coefficients = fit.coefficients().map(|(label, value, stderr)| {
-        let measured = Measured { value, stderr };
-        (label.to_owned(), measured)
-    });
-    MobilityResults {
-        kind,
-        coefficients: coefficients.collect(),
-        chi2_per_equation: Some(fit.chi2_per_equation),
-        condition: Some(fit.condition).filter(|c| c.is_finite()),
-        effective_rank: Some(fit.effective_rank),
-        psd_violation: violation,
-        measurement_noise: None,
-        warnings: fit.warnings.clone(),
-    }
 }
 
 /// Intervals between the lags of the short statistics, and the part of the horizon that they cover.
@@ -312,14 +278,4 @@ fn with_lags(
     paper.conditional.noise.seed = seed;
     paper.mobility.seed = seed;
     Ok(paper)
-}
-
-/// The sampling interval of a record of a ring.
-pub(super) fn interval_of(training: &Ensemble) -> Result<f64> {
-    training.sampling_interval().ok_or_else(|| {
-        Error::input(
-            "the record is sampled at uneven times, and a ring is learned from even ones only; \
-             interpolate it to one interval, or learn without ring.sites (recipes semigroup and weak)",
-        )
-    })
 }

@@ -1,11 +1,14 @@
 //! From data to a verdict: check, score, mobility, simulation, validation, report, in one call.
 
 mod config;
+mod fitted;
 mod folder;
+mod found;
 mod lattice;
 mod learn;
 mod mobility;
 mod policy;
+mod ring;
 mod rollout;
 mod run;
 mod score;
@@ -13,66 +16,18 @@ mod store;
 mod truth;
 
 pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use fitted::Fitted;
 pub use folder::RunFolder;
-pub use lattice::{RingConfig, RingSpan};
+pub use ring::{RingConfig, RingSpan};
 pub use rollout::{Runs, validate_model};
-
-use std::path::Path;
 
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::model::LangevinModel;
-use crate::report::{Page, Results, RunRecord, run_page};
 use crate::systems::ExactFields;
-use crate::validate::Validation;
-use folder::load_record;
-use learn::Models;
 use run::Run;
 use store::Store;
 pub(crate) use truth::{COMPARED, ExactMobility, compare};
-
-/// What a fit gives.
-#[derive(Debug)]
-pub struct Fitted {
-    /// The learned model.
-    pub model: LangevinModel,
-    /// The same score with the constant mobility Φ = ⟨M⟩.
-    pub constant: LangevinModel,
-    /// What was found, as plain data.
-    pub record: RunRecord,
-}
-
-impl Fitted {
-    /// `results.json`.
-    pub fn results(&self) -> &Results {
-        &self.record.results
-    }
-
-    /// The comparison with held-out data.
-    pub fn validation(&self) -> &Validation {
-        &self.record.validation
-    }
-
-    /// The report page.
-    pub fn page(&self) -> Page {
-        run_page(&self.record)
-    }
-
-    /// Read what a finished fit left in the folder of its run.
-    ///
-    /// # Errors
-    /// When a file is missing or damaged, the fit was not finished, or another version wrote it.
-    pub fn load(path: &Path) -> Result<Self> {
-        let record = load_record(path)?;
-        let Models { model, constant } = Models::load(path)?;
-        Ok(Self {
-            model,
-            constant,
-            record,
-        })
-    }
-}
 
 /// What a fit takes besides data and configuration.
 #[derive(Clone, Copy, Default)]

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Fitted;
 use super::config::FitConfig;
+use super::fitted::Fitted;
 use super::learn::{ModelStage, Models, Task};
 use super::policy::Plan;
 use super::rollout::{self, Rollouts, Runs, Steps};

@@ -23,7 +23,6 @@ pub use results::{
     ScoreResults, Truth, ValidationResults,
 };
 pub use run::run_page;
-use sections::validation_conclusion;
 pub use sections::{
     FieldMaps, FieldPair, NetworkResiduals, ResidualLines, SpaceTime, SpaceTimeWindow, SpinClosure,
     SpinMaps, check_page, check_section, climatology_section, entropy_section, equation_section,

@@ -3,11 +3,12 @@
 use super::benchmark::{benchmark_sections, benchmark_title};
 use super::record::{FieldRecord, Part, RunRecord};
 use super::results::Results;
+use super::sections::validation_conclusion;
 use super::{
     Page, Section, SectionPart, Table, check_section, climatology_section, entropy_section,
     equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
     response_section, score_section, spectrum_section, spin_section, structure_section,
-    validation_conclusion, validation_sections,
+    validation_sections,
 };
 
 /// The page of a run: verdict first, then the equation, the record, score and mobility, the validation,
