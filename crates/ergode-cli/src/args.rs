@@ -450,6 +450,9 @@ pub(crate) struct Convert {
     /// File to write.
     #[arg(value_name = "OUT")]
     pub(crate) output: PathBuf,
+    /// Drop names, units and the first time when OUT holds values only (.npy).
+    #[arg(long)]
+    pub(crate) values_only: bool,
     #[command(flatten)]
     pub(crate) reading: Reading,
 }

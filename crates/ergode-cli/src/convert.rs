@@ -10,7 +10,13 @@ use crate::progress::watched;
 pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
     let options = arguments.reading.options();
     let made = watched("converting", |control| {
-        convert_ensemble(&arguments.input, &arguments.output, &options, control)
+        convert_ensemble(
+            &arguments.input,
+            &arguments.output,
+            &options,
+            arguments.values_only,
+            control,
+        )
     })?;
     for warning in &made.warnings {
         eprintln!("warning: {warning}");

@@ -36,6 +36,9 @@ pub struct Converted {
 /// [`read_ensemble`](crate::read_ensemble), and is read twice, some rows at a time: first to check it and to
 /// know its shape, then to write it. NumPy archives alone are held in memory as a whole.
 ///
+/// An output that holds values alone (`.npy`) is refused where names, units or a first time other than 0
+/// would be lost, unless `values_only` says that they may be. Uneven times are never dropped.
+///
 /// # Errors
 /// As for [`read_ensemble`](crate::read_ensemble) and [`write_ensemble`](crate::write_ensemble), and when
 /// `control` asks to stop.
@@ -43,12 +46,16 @@ pub fn convert_ensemble(
     input: impl AsRef<Path>,
     output: impl AsRef<Path>,
     options: &ReadOptions,
+    values_only: bool,
     control: &Control,
 ) -> Result<Converted> {
     let (input, output) = (input.as_ref(), output.as_ref());
     let format = format_of(output)?;
     let survey = Survey::of(input, &mut *open_all(input, options)?, options, control)?;
     let layout = &survey.layout;
+    if format.holds_values_only() && !values_only {
+        in_file(output, refuse_loss(layout))?;
+    }
     let mut source = open_all(input, options)?;
     let mut sink = format.create(output, layout)?;
     let mut even = layout.interval().is_some();
@@ -76,6 +83,28 @@ pub fn convert_ensemble(
         sampling_interval: layout.interval().filter(|_| even && long),
         warnings: survey.facts.warnings(&layout.names),
     })
+}
+
+/// Refuses a layout of which a format of values alone would lose a part.
+fn refuse_loss(layout: &Layout) -> Result<()> {
+    let mut lost = Vec::new();
+    if layout.names != default_names(layout.dim) {
+        lost.push(format!("the names {}", layout.names.join(", ")));
+    }
+    if layout.units.is_some() {
+        lost.push("the units".to_owned());
+    }
+    if let Some((first, _)) = layout.ends.iter().find(|(first, _)| *first != 0.0) {
+        lost.push(format!("times from {first} on"));
+    }
+    match lost.is_empty() {
+        true => Ok(()),
+        false => Err(Error::input(format!(
+            "holds values only and would lose {}; write .npz, .zarr, .h5 or .nc instead, or allow the loss \
+             (--values-only)",
+            lost.join(" and ")
+        ))),
+    }
 }
 
 fn changed(input: &Path) -> Error {

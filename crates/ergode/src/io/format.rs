@@ -26,6 +26,11 @@ pub(crate) trait Format: Sync {
     /// When the file cannot be written or the format cannot hold what the layout says.
     fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>>;
 
+    /// True for a format of values alone, without times, names and units.
+    fn holds_values_only(&self) -> bool {
+        false
+    }
+
     /// True when blocks may be written in any order of trajectories and rows.
     fn takes_any_order(&self) -> bool {
         true

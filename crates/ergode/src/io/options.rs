@@ -88,7 +88,7 @@ pub(crate) fn refuse_large(path: &Path, bytes: u64, memory: Option<u64>) -> Resu
         path,
         format!(
             "holds more than {:.3} GiB of values, too many to be read into memory; convert it first \
-             (ergode convert {name} {stem}-rows.npy): rows of such a file are read where they are, evenly \
+             (ergode convert --values-only {name} {stem}-rows.npy): rows of such a file are read where they are, evenly \
              sampled ones with dt",
             most as f64 / (1u64 << 30) as f64
         ),

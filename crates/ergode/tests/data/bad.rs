@@ -13,7 +13,7 @@ fn both(folder: &Folder, name: &str, options: &ReadOptions, words: &[&str]) {
     let path = folder.path(name);
     refused(read_with(&path, options), words);
     let output = folder.path("out.csv");
-    let converted: Result<_> = convert_ensemble(&path, &output, options, &Control::new());
+    let converted: Result<_> = convert_ensemble(&path, &output, options, false, &Control::new());
     refused(converted, words);
     assert!(!output.exists());
 }
@@ -207,7 +207,7 @@ fn columns_are_taken_by_name_and_the_others_not_looked_at() {
     check(&read);
     assert_eq!(read.sampling_interval(), Some(1.0));
     let (from, to) = (folder.path("a.csv"), folder.path("b.npz"));
-    convert_ensemble(&from, &to, &pick(&["a", "b"]), &Control::new()).unwrap();
+    convert_ensemble(&from, &to, &pick(&["a", "b"]), false, &Control::new()).unwrap();
     let again = ReadOptions {
         time: None,
         ..pick(&["b", "a"])

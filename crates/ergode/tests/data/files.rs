@@ -112,6 +112,7 @@ fn conversion_in_blocks_gives_what_reading_and_writing_do() {
                 folder.path("a.npz"),
                 &first,
                 &ReadOptions::default(),
+                from == "npy",
                 &Control::new(),
             )
             .unwrap();
@@ -126,7 +127,7 @@ fn conversion_in_blocks_gives_what_reading_and_writing_do() {
                 !matches!(from, "csv" | "tsv"),
             );
             let back = folder.path("c.npz");
-            convert_ensemble(&first, &back, &options, &Control::new()).unwrap();
+            convert_ensemble(&first, &back, &options, false, &Control::new()).unwrap();
             assert_same(&read, &plain(&back).unwrap(), true, true);
         }
     }
@@ -137,9 +138,33 @@ fn several_files_are_converted_as_they_are_read() {
     let folder = Folder::new();
     three(&folder);
     let (from, to) = (folder.path("runs/*.csv"), folder.path("all.parquet"));
-    let made = convert_ensemble(&from, &to, &ReadOptions::default(), &Control::new()).unwrap();
+    let made =
+        convert_ensemble(&from, &to, &ReadOptions::default(), false, &Control::new()).unwrap();
     assert_eq!((made.trajectories, made.samples), (4, 6));
     assert_same(&plain(&from).unwrap(), &plain(&to).unwrap(), true, true);
+}
+
+#[test]
+fn a_format_of_values_alone_loses_nothing_unasked() {
+    let folder = Folder::new();
+    let convert = |name: &str, content: &str, values_only| {
+        let (from, to) = (folder.put(name, content), folder.path("out.npy"));
+        let options = ReadOptions::default();
+        convert_ensemble(from, to, &options, values_only, &Control::new())
+    };
+    let named = "t,u,v\n0,1,2\n1,3,4\n";
+    let late = "t,u\n5,1\n6,3\n";
+    refused(
+        convert("a.csv", named, false),
+        &["out.npy", "the names u, v", ".npz", "--values-only"],
+    );
+    refused(convert("b.csv", late, false), &["times from 5 on"]);
+    assert!(!folder.path("out.npy").exists());
+    for content in [named, late] {
+        assert_eq!(convert("c.csv", content, true).unwrap().samples, 2);
+    }
+    let uneven = "t,u\n0,1\n1,3\n3,4\n";
+    refused(convert("d.csv", uneven, true), &["out.npy", "uneven"]);
 }
 
 #[test]
@@ -149,7 +174,7 @@ fn a_conversion_can_be_stopped_and_leaves_nothing() {
     let control = Control::new();
     control.stop();
     let options = ReadOptions::default();
-    let result = convert_ensemble(&path, folder.path("b.npz"), &options, &control);
+    let result = convert_ensemble(&path, folder.path("b.npz"), &options, false, &control);
     assert!(result.unwrap_err().is_interrupted());
     std::fs::remove_file(path).unwrap();
     assert!(folder.is_empty());

@@ -73,6 +73,10 @@ impl Format for Npy {
         }
     }
 
+    fn holds_values_only(&self) -> bool {
+        true
+    }
+
     fn least_memory(&self, _: u64) -> u64 {
         // Rows may stay where they are.
         0
