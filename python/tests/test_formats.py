@@ -235,6 +235,24 @@ def test_parquet_of_every_kind_is_read(folder):
                 expect(back(folder, "a.parquet"), names=["u", "v"])
 
 
+def test_parquet_of_every_encoding_is_read(folder):
+    rounded = frame().assign(v=lambda table: (table["v"] * 1000).astype("i8"))
+    expected = np.stack([X[..., 0], np.trunc(X[..., 1] * 1000)], axis=-1)
+    for text in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY", "PLAIN"):
+        for numbers in ("BYTE_STREAM_SPLIT", "PLAIN"):
+            encodings = {"id": text, "u": numbers, "time": numbers, "v": "DELTA_BINARY_PACKED"}
+            for version in ("1.0", "2.0"):
+                pq.write_table(
+                    pa.Table.from_pandas(rounded, preserve_index=False),
+                    folder / "a.parquet",
+                    use_dictionary=False,
+                    column_encoding=encodings,
+                    data_page_version=version,
+                    row_group_size=40,
+                )
+                expect(back(folder, "a.parquet"), expected, names=["u", "v"])
+
+
 def test_parquet_gaps_types_and_pandas(folder):
     table = frame()
     table["u"] = table["u"].astype("f4")

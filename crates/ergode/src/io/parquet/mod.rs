@@ -1,19 +1,19 @@
 //! Parquet tables.
 
+mod column;
 mod page;
 mod schema;
 mod thrift;
 mod write;
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use self::page::{Cell, Dictionary, Page, PageHeader, Physical};
-use self::schema::{Chunk, Schema};
-use self::thrift::Thrift;
+use parquet::basic::Type;
+
+use self::column::{Cell, Column, Meaning};
+use self::schema::{Field, Schema, unreadable};
 use crate::error::{Error, Result};
-use crate::io::fault::{Fault, fault};
 use crate::io::format::Format;
 use crate::io::kind::{Kind, open};
 use crate::io::layout::Layout;
@@ -21,10 +21,13 @@ use crate::io::options::{ReadOptions, in_file, step_of};
 use crate::io::rows::{BLOCK, Block, Description, Sink, Source};
 use crate::io::table::{Assembler, Columns, Role, check_names};
 
+/// Rows of text that are decoded at once: texts may share their beginnings, which take no room in the file.
+const TEXTS: usize = 256;
+
 /// Parquet: a table in columns.
 ///
-/// Read: flat columns of numbers, plain or with a dictionary, as they are or packed with Snappy,
-/// gzip, Zstandard or LZ4; columns mean what they do in other tables, and nulls are gaps. Written:
+/// Read: flat columns of numbers in any encoding, plain or packed with Snappy, gzip, Zstandard or
+/// LZ4; columns mean what they do in other tables, and nulls are gaps. Written:
 /// plain columns, with the units in the notes of the file.
 pub(crate) struct Parquet;
 
@@ -36,19 +39,19 @@ impl Format for Parquet {
     fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
         let mut file = open(path, &[Kind::Parquet])?;
         let schema = Schema::read(&mut file).map_err(|fault| fault.at(path, ""))?;
-        let fields = schema.columns.iter().map(|column| column.name.clone());
+        let fields = schema.fields.iter().map(|field| field.name.clone());
         let columns = in_file(path, Columns::new(fields.collect(), true, options))?;
-        let physical = in_file(path, check_columns(&schema, &columns))?;
+        let meanings = in_file(path, check_columns(&schema, &columns))?;
         let names = columns.coordinates();
-        let is_single = |(column, role): (&schema::Column, &(Role, String))| {
-            role.0 != Role::Coordinate || column.single
+        let is_single = |(field, (role, _)): (&Field, &(Role, String))| {
+            *role != Role::Coordinate || field.column.physical_type() == Type::FLOAT
         };
         let description = Description {
             dim: names.len(),
             step: step_of(path, columns.has(Role::Time), options.dt)?,
             units: schema.units(&names),
             names: Some(names),
-            single: schema.columns.iter().zip(&columns.all).all(is_single),
+            single: schema.fields.iter().zip(&columns.all).all(is_single),
             rounding: f64::EPSILON,
             expected_rows: 0,
         };
@@ -56,7 +59,7 @@ impl Format for Parquet {
             path: path.to_owned(),
             file,
             schema,
-            physical,
+            meanings,
             columns,
             description,
             rows: Assembler::default(),
@@ -77,14 +80,14 @@ impl Format for Parquet {
     }
 }
 
-/// How the elements of every column are stored; refuses columns that are of no use.
-fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Physical>> {
-    let columns = schema.columns.iter().zip(&columns.all);
+/// What the elements of every column stand for; refuses columns that are of no use.
+fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Meaning>> {
+    let columns = schema.fields.iter().zip(&columns.all);
     columns
-        .map(|(column, (role, name))| {
-            let what = match (&column.physical, role) {
-                (Ok(Physical::Text), Role::Time | Role::Coordinate) => "text",
-                (Ok(physical), _) => return Ok(*physical),
+        .map(|(field, (role, name))| {
+            let what = match (field.meaning, role) {
+                (Ok(Meaning::Text), Role::Time | Role::Coordinate) => "text",
+                (Ok(meaning), _) => return Ok(meaning),
                 (Err(what), _) => what,
             };
             Err(Error::input(format!(
@@ -94,126 +97,18 @@ fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Physical>> {
         .collect()
 }
 
-/// A column of one row group.
-struct ColumnReader {
-    physical: Physical,
-    optional: bool,
-    chunk: Chunk,
-    at: u64,
-    dictionary: Dictionary,
-    page: Option<Page>,
-}
-
-impl ColumnReader {
-    /// Makes sure that a page with rows is open.
-    fn fill(&mut self, file: &mut File) -> std::result::Result<usize, Fault> {
-        loop {
-            if let Some(page) = self.page.as_ref().filter(|page| page.left > 0) {
-                return Ok(page.left);
-            }
-            if self.at >= self.chunk.end {
-                return fault("a column has fewer rows than the file says; write the file again");
-            }
-            self.next_page(file)?;
-        }
-    }
-
-    fn next_page(&mut self, file: &mut File) -> std::result::Result<(), Fault> {
-        let left = self.chunk.end - self.at;
-        let mut window = Vec::new();
-        // Headers are short, unless they hold long texts among their statistics.
-        let mut wanted = 1 << 10;
-        let (length, [kind, unpacked, packed], header, levels) = loop {
-            window.clear();
-            file.seek(SeekFrom::Start(self.at))?;
-            file.take(left.min(wanted)).read_to_end(&mut window)?;
-            match Thrift::read(&window) {
-                Ok((header, length)) => break parts(&header, length)?,
-                Err(_) if wanted < left.min(1 << 22) => wanted <<= 4,
-                Err(fault) => return Err(fault),
-            }
-        };
-        let start = self.at + length as u64;
-        if (packed as u64) > self.chunk.end.saturating_sub(start) {
-            return fault("a page reaches beyond its column; the file is damaged, write it again");
-        }
-        let mut bytes = vec![0; packed];
-        file.seek(SeekFrom::Start(start))?;
-        file.read_exact(&mut bytes)?;
-        self.at = start + packed as u64;
-        // The levels of the newer kind of page are never packed.
-        let plain = levels.min(bytes.len());
-        if let Some(codec) = self
-            .chunk
-            .codec
-            .filter(|_| header.as_ref().is_none_or(|h| h.1))
-        {
-            let rest = codec.unpack(&bytes[plain..], unpacked.saturating_sub(plain))?;
-            bytes.truncate(plain);
-            bytes.extend(rest);
-        }
-        match (kind, header) {
-            (2, Some((header, _))) => {
-                self.dictionary = Dictionary::read(&bytes, header.rows, self.physical)?;
-            }
-            (0 | 3, Some((header, _))) => {
-                self.page = Some(Page::read(bytes, &header, self.physical, self.optional)?);
-            }
-            // Indices of pages are of no use here.
-            _ => {}
-        }
-        Ok(())
-    }
-}
-
-type Parts = (usize, [usize; 3], Option<(PageHeader, bool)>, usize);
-
-/// Length of the header, kind and sizes of the page, what it holds and whether that is packed, and
-/// the bytes of levels in front.
-fn parts(header: &Thrift<'_>, length: usize) -> std::result::Result<Parts, Fault> {
-    let damaged = || Fault::Content("a page has no size; the file is damaged".to_owned());
-    let kind = header.size(1).ok_or_else(damaged)?;
-    let unpacked = header.size(2).ok_or_else(damaged)?;
-    let packed = header.size(3).ok_or_else(damaged)?;
-    let mut front = 0;
-    let field = |id| header.field(id);
-    let inner = match kind {
-        0 => field(5).map(|page| (page, page.number(2), None, true)),
-        2 => field(7).map(|page| (page, page.number(2), None, true)),
-        3 => field(8).map(|page| {
-            let (levels, repeats) = (page.size(5).unwrap_or(0), page.size(6).unwrap_or(0));
-            front = levels.saturating_add(repeats);
-            (
-                page,
-                page.number(4),
-                Some(levels),
-                page.number(7) != Some(0),
-            )
-        }),
-        _ => None,
-    };
-    let inner = inner.map(|(page, encoding, levels, is_packed)| {
-        let header = PageHeader {
-            rows: page.size(1).unwrap_or(0),
-            encoding: encoding.unwrap_or(-1),
-            levels,
-        };
-        (header, is_packed)
-    });
-    Ok((length, [kind, unpacked, packed], inner, front))
-}
-
 /// A table that is being read.
 struct TableSource {
     path: PathBuf,
     file: File,
     schema: Schema,
-    physical: Vec<Physical>,
+    meanings: Vec<Meaning>,
     columns: Columns,
     description: Description,
     rows: Assembler,
     group: usize,
-    readers: Vec<ColumnReader>,
+    /// The columns of the group; none for those that are not asked for.
+    readers: Vec<Option<Column>>,
     /// Rows left of the group, and rows read so far.
     left: usize,
     row: usize,
@@ -229,89 +124,100 @@ impl Source for TableSource {
             if let Some(block) = self.rows.take() {
                 return Ok(Some(block));
             }
-            if self.left == 0 {
-                let Some(group) = self.schema.groups.get(self.group) else {
-                    self.rows.close();
-                    if self.rows.is_empty() {
-                        return Err(Error::file(&self.path, "has no rows; write it again"));
-                    }
-                    return Ok(self.rows.take());
-                };
-                self.left = group.rows;
-                let columns = self.schema.columns.iter().zip(&self.physical);
-                self.readers = columns
-                    .zip(&group.chunks)
-                    .map(|((column, physical), chunk)| column.reader(*physical, chunk))
-                    .collect();
-                self.group += 1;
-                continue;
+            if self.left > 0 {
+                self.read_rows()?;
+            } else if self.group < self.schema.groups.len() {
+                self.open_group()?;
+            } else {
+                self.rows.close();
+                if self.rows.is_empty() {
+                    return Err(Error::file(&self.path, "has no rows; write it again"));
+                }
+                return Ok(self.rows.take());
             }
-            let count = self.left.min((BLOCK / self.readers.len()).max(1));
-            for _ in 0..count {
-                let row = self.row;
-                let pushed = self.push();
-                pushed.map_err(|problem| match problem {
-                    Problem::Fault(fault) => fault.at(&self.path, &format!("row {row}")),
-                    Problem::Error(error) => Error::file(&self.path, error.to_string()),
-                })?;
-            }
-            self.left -= count;
         }
     }
 }
 
-/// What may be wrong with a row: how it is stored, or what it holds.
-enum Problem {
-    Fault(Fault),
-    Error(Error),
-}
-
 impl TableSource {
-    /// Takes the next row.
-    fn push(&mut self) -> std::result::Result<(), Problem> {
+    /// Opens the columns of the next group.
+    fn open_group(&mut self) -> Result<()> {
+        let group = &self.schema.groups[self.group];
+        let columns = self.schema.fields.iter().zip(&self.meanings);
+        let roles = self.columns.all.iter().map(|(role, _)| *role);
+        let open = |(((field, meaning), chunk), role): (((&Field, &Meaning), &_), Role)| {
+            if role == Role::Ignored {
+                return Ok(None);
+            }
+            let file = self.file.try_clone()?;
+            Ok(Some(Column::open(file, &field.column, *meaning, *chunk)))
+        };
+        self.readers = columns
+            .zip(&group.chunks)
+            .zip(roles)
+            .map(open)
+            .collect::<std::io::Result<_>>()
+            .map_err(|error| Error::io(&self.path, error))?;
+        self.left = group.rows;
+        self.group += 1;
+        Ok(())
+    }
+
+    /// Takes some rows of the group.
+    fn read_rows(&mut self) -> Result<()> {
+        let mut count = self.left.min((BLOCK / self.readers.len()).max(1));
+        if self.meanings.contains(&Meaning::Text) {
+            count = count.min(TEXTS);
+        }
+        let mut cells = Vec::with_capacity(self.readers.len());
+        for (reader, (_, name)) in self.readers.iter_mut().zip(&self.columns.all) {
+            let read = reader
+                .as_mut()
+                .map_or(Ok(Vec::new()), |reader| reader.read(count));
+            let place = || format!("column '{name}' after row {}", self.row);
+            cells.push(
+                read.map_err(|error| unreadable(error).at(&self.path, &place()))?
+                    .into_iter(),
+            );
+        }
+        for _ in 0..count {
+            let row: Vec<Option<Cell>> = cells.iter_mut().map(|c| c.next().flatten()).collect();
+            let pushed = self.push(row);
+            in_file(&self.path, pushed)?;
+        }
+        self.left -= count;
+        Ok(())
+    }
+
+    /// Takes a row.
+    fn push(&mut self, cells: Vec<Option<Cell>>) -> Result<()> {
         let row = self.row;
         let place = || format!("row {row} (counted from 0)");
-        if !self.columns.has(Role::Trajectory) {
-            self.rows.enter(b"", place).map_err(Problem::Error)?;
-        }
-        let id = self
-            .columns
-            .all
-            .iter()
-            .position(|c| c.0 == Role::Trajectory);
+        let missing = |name: &str, what: &str| {
+            Err(Error::input(format!(
+                "{}, column '{name}': nothing is there; every row needs its {what}",
+                place()
+            )))
+        };
+        let roles = || self.columns.all.iter();
         // The trajectory comes first, wherever its column is.
-        let others = (0..self.columns.all.len()).filter(|&j| Some(j) != id);
-        for j in id.into_iter().chain(others) {
-            let reader = &mut self.readers[j];
-            reader.fill(&mut self.file).map_err(Problem::Fault)?;
-            let page = reader.page.as_mut().expect("a page was opened");
-            let cell = page.next(&reader.dictionary).map_err(Problem::Fault)?;
-            let (role, name) = &self.columns.all[j];
+        match roles().position(|(role, _)| *role == Role::Trajectory) {
+            None => self.rows.enter(b"", place)?,
+            Some(id) => match &cells[id] {
+                Some(Cell::Text(text)) => self.rows.enter(text, place)?,
+                Some(Cell::Number(number)) => {
+                    self.rows.enter(number.to_string().as_bytes(), place)?
+                }
+                None => return missing(&self.columns.all[id].1, "trajectory"),
+            },
+        }
+        for ((role, name), cell) in self.columns.all.iter().zip(cells) {
             match (role, cell) {
-                (Role::Trajectory, Some(Cell::Text(text))) => {
-                    self.rows.enter(&text, place).map_err(Problem::Error)?;
-                }
-                (Role::Trajectory, Some(Cell::Number(number))) => {
-                    let id = number.to_string();
-                    self.rows
-                        .enter(id.as_bytes(), place)
-                        .map_err(Problem::Error)?;
-                }
                 (Role::Coordinate, Some(Cell::Number(number))) => self.rows.value(number),
                 (Role::Coordinate, _) => self.rows.value(f64::NAN),
-                (Role::Ignored, _) => {}
                 (Role::Time, Some(Cell::Number(number))) => self.rows.time(number),
-                (Role::Time | Role::Trajectory, _) => {
-                    return Err(Problem::Error(Error::input(format!(
-                        "{}, column '{name}': nothing is there; every row needs its {}",
-                        place(),
-                        if *role == Role::Time {
-                            "time"
-                        } else {
-                            "trajectory"
-                        }
-                    ))));
-                }
+                (Role::Time, _) => return missing(name, "time"),
+                (Role::Trajectory | Role::Ignored, _) => {}
             }
         }
         self.rows.end_row();

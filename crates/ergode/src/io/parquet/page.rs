@@ -1,270 +1,226 @@
-//! Pages of a column: levels, dictionaries and values.
+//! Pages of a column, unpacked within bounds before the library decodes them.
 
-use crate::data::Dtype;
-use crate::io::array::{ArrayHeader, NumberArray};
-use crate::io::fault::{Fault, fault};
-use std::sync::Arc;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 
-/// How the elements of a column are stored.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Physical {
-    /// Numbers, and what they are multiplied with.
-    Number(Dtype, f64),
-    Text,
+use bytes::Bytes;
+use parquet::basic::Encoding;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result};
+
+use super::thrift::Thrift;
+use crate::io::codec::Codec;
+use crate::io::fault::Fault;
+
+/// The bytes of a column in a row group.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) codec: Option<Codec>,
 }
 
-/// One element.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Cell {
-    Number(f64),
-    Text(Arc<[u8]>),
+/// Reads the pages of a chunk.
+///
+/// A page unpacks to no more than its bytes vouch for, and a dictionary has no more elements than bytes:
+/// the library takes memory for as many as the header claims.
+pub(crate) struct Pages {
+    file: File,
+    chunk: Chunk,
+    at: u64,
 }
 
-fn damaged<T>() -> Result<T, Fault> {
-    fault("a page is damaged or cut short; write the file again")
+/// What the header of a page says.
+struct Header {
+    kind: i64,
+    unpacked: usize,
+    packed: usize,
+    /// Fields of the kind of page.
+    values: u32,
+    encoding: Encoding,
+    /// Bytes of repetition and definition levels, which are never packed, and whether the rest is.
+    levels: Option<(u32, u32, bool)>,
 }
 
-/// Runs of repeated and of packed whole numbers.
-struct Runs {
-    bytes: Arc<[u8]>,
-    at: usize,
-    end: usize,
-    /// Bits of a number, at most 32.
-    width: u32,
-    /// Numbers left of a run, the number that is repeated or the first bit of those packed.
-    left: usize,
-    repeated: Option<u32>,
-    bit: usize,
+fn damaged<T>(what: &str) -> Result<T> {
+    Err(ParquetError::General(format!(
+        "{what}; the file is damaged, write it again"
+    )))
 }
 
-impl Runs {
-    fn new(bytes: Arc<[u8]>, at: usize, end: usize, width: u32) -> Self {
-        Self {
-            bytes,
-            at,
-            end,
-            width,
-            left: 0,
-            repeated: None,
-            bit: 0,
-        }
-    }
-
-    fn byte(&mut self) -> Option<u8> {
-        let byte = *self.bytes.get(self.at).filter(|_| self.at < self.end)?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    fn next(&mut self) -> Option<u32> {
-        while self.left == 0 {
-            self.begin_run()?;
-        }
-        self.left -= 1;
-        if let Some(number) = self.repeated {
-            return Some(number);
-        }
-        let mut number = 0;
-        for k in 0..self.width as usize {
-            let bit = self.bit + k;
-            let byte = *self.bytes.get(bit / 8).filter(|_| bit / 8 < self.end)?;
-            number |= u32::from(byte >> (bit % 8) & 1) << k;
-        }
-        self.bit += self.width as usize;
-        Some(number)
-    }
-
-    fn begin_run(&mut self) -> Option<()> {
-        let mut header = 0_u64;
-        for shift in (0..35).step_by(7) {
-            let byte = self.byte()?;
-            header |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        let count = (header >> 1) as usize;
-        if header & 1 == 1 {
-            self.repeated = None;
-            self.left = count * 8;
-            self.bit = self.at * 8;
-            self.at += count * self.width as usize;
-        } else {
-            let mut number = 0;
-            for k in 0..self.width.div_ceil(8) {
-                number |= u32::from(self.byte()?) << (8 * k);
-            }
-            (self.repeated, self.left) = (Some(number), count);
-        }
-        Some(())
+fn failed(fault: Fault) -> ParquetError {
+    match fault {
+        Fault::Io(error) => ParquetError::External(Box::new(error)),
+        Fault::Content(message) => ParquetError::General(message),
     }
 }
 
-/// The values of a page that are not missing.
-enum Values {
-    Numbers(Vec<f64>, usize),
-    Texts(Vec<Arc<[u8]>>, usize),
-    Indices(Runs),
-}
-
-/// A data page that is being read.
-pub(crate) struct Page {
-    /// Rows that are left.
-    pub(crate) left: usize,
-    levels: Option<Runs>,
-    values: Values,
-}
-
-/// The distinct elements of a column.
-#[derive(Clone, Default)]
-pub(crate) struct Dictionary(Vec<Cell>);
-
-impl Dictionary {
-    /// Reads the elements of a dictionary page.
-    pub(crate) fn read(bytes: &[u8], count: usize, physical: Physical) -> Result<Self, Fault> {
-        let cells: Vec<Cell> = match physical {
-            Physical::Number(dtype, scale) => {
-                if bytes.len() / dtype.size() < count {
-                    return damaged();
-                }
-                let numbers = numbers(&bytes[..count * dtype.size()], dtype, scale)?;
-                numbers.into_iter().map(Cell::Number).collect()
-            }
-            Physical::Text => texts(bytes, count)?.into_iter().map(Cell::Text).collect(),
+impl Header {
+    fn of(header: &Thrift) -> Option<Self> {
+        let kind = header.number(1)?;
+        let page = match kind {
+            0 => header.field(5)?,
+            2 => header.field(7)?,
+            3 => header.field(8)?,
+            // Indices of pages are of no use here.
+            _ => header,
         };
-        Ok(Self(cells))
-    }
-}
-
-/// What a page header says.
-pub(crate) struct PageHeader {
-    pub(crate) rows: usize,
-    pub(crate) encoding: i64,
-    /// Bytes of the levels in front, where the header tells.
-    pub(crate) levels: Option<usize>,
-}
-
-impl Page {
-    /// Takes a page apart; `optional` says that elements may be missing.
-    pub(crate) fn read(
-        bytes: Vec<u8>,
-        header: &PageHeader,
-        physical: Physical,
-        optional: bool,
-    ) -> Result<Self, Fault> {
-        let bytes: Arc<[u8]> = bytes.into();
-        let (mut at, mut levels) = (0, None);
-        if optional {
-            let length = match (header.levels, bytes.first_chunk::<4>()) {
-                (Some(length), _) => length,
-                (None, Some(length)) => {
-                    at = 4;
-                    u32::from_le_bytes(*length) as usize
-                }
-                (None, None) => return damaged(),
-            };
-            if length > bytes.len() - at {
-                return damaged();
-            }
-            levels = Some(Runs::new(bytes.clone(), at, at + length, 1));
-            at += length;
-        }
-        let rest = &bytes[at..];
-        let values = match (header.encoding, physical) {
-            (0, Physical::Number(dtype, scale)) => {
-                let whole = rest.len() / dtype.size() * dtype.size();
-                Values::Numbers(numbers(&rest[..whole], dtype, scale)?, 0)
-            }
-            (0, Physical::Text) => Values::Texts(texts(rest, usize::MAX)?, 0),
-            (2 | 8, _) => {
-                let Some(&width) = rest.first().filter(|&&width| width <= 32) else {
-                    return damaged();
-                };
-                let end = bytes.len();
-                Values::Indices(Runs::new(bytes.clone(), at + 1, end, u32::from(width)))
-            }
-            (9, Physical::Number(dtype, scale)) => {
-                let joined = join(rest, dtype.size());
-                Values::Numbers(numbers(&joined, dtype, scale)?, 0)
-            }
-            (encoding, _) => {
-                return fault(format!(
-                    "a column has the encoding number {encoding}, which is not known; write it \
-                     plain or with a dictionary"
-                ));
-            }
-        };
-        Ok(Self {
-            left: header.rows,
-            levels,
-            values,
+        let length = |id| page.number(id).and_then(|n| u32::try_from(n).ok());
+        let v2 = kind == 3;
+        Some(Self {
+            kind,
+            unpacked: header.size(2)?,
+            packed: header.size(3)?,
+            values: if page.field(1).is_some() {
+                length(1)?
+            } else {
+                0
+            },
+            encoding: encoding(page.number(if v2 { 4 } else { 2 })),
+            levels: match v2 {
+                true => Some((length(6)?, length(5)?, page.number(7) != Some(0))),
+                false => None,
+            },
         })
     }
+}
 
-    /// The element of the next row; `None` where it is missing.
-    pub(crate) fn next(&mut self, dictionary: &Dictionary) -> Result<Option<Cell>, Fault> {
-        self.left -= 1;
-        if let Some(levels) = &mut self.levels {
-            match levels.next() {
-                Some(0) => return Ok(None),
-                Some(_) => {}
-                None => return damaged(),
-            }
-        }
-        let cell = match &mut self.values {
-            Values::Numbers(numbers, at) => {
-                *at += 1;
-                numbers.get(*at - 1).map(|&number| Cell::Number(number))
-            }
-            Values::Texts(texts, at) => {
-                *at += 1;
-                texts.get(*at - 1).map(|text| Cell::Text(text.clone()))
-            }
-            Values::Indices(runs) => {
-                let index = runs.next();
-                index.and_then(|index| dictionary.0.get(index as usize).cloned())
-            }
-        };
-        match cell {
-            Some(cell) => Ok(Some(cell)),
-            None => damaged(),
+/// The encoding with this number; one that no data have where it is not known.
+fn encoding(number: Option<i64>) -> Encoding {
+    match number {
+        Some(0) => Encoding::PLAIN,
+        Some(2) => Encoding::PLAIN_DICTIONARY,
+        Some(3) => Encoding::RLE,
+        Some(5) => Encoding::DELTA_BINARY_PACKED,
+        Some(6) => Encoding::DELTA_LENGTH_BYTE_ARRAY,
+        Some(7) => Encoding::DELTA_BYTE_ARRAY,
+        Some(8) => Encoding::RLE_DICTIONARY,
+        Some(9) => Encoding::BYTE_STREAM_SPLIT,
+        #[allow(deprecated)]
+        _ => Encoding::BIT_PACKED,
+    }
+}
+
+impl Pages {
+    pub(crate) fn new(file: File, chunk: Chunk) -> Self {
+        Self {
+            file,
+            chunk,
+            at: chunk.start,
         }
     }
-}
 
-fn numbers(bytes: &[u8], dtype: Dtype, scale: f64) -> Result<Vec<f64>, Fault> {
-    let header = ArrayHeader {
-        dtype,
-        fortran: false,
-        shape: vec![bytes.len() / dtype.size()],
-        offset: 0,
-    };
-    let mut numbers = NumberArray::read(&mut &*bytes, &header)?.into_f64();
-    if scale != 1.0 {
-        numbers.iter_mut().for_each(|number| *number *= scale);
+    /// The header of the next page; leaves the file behind it.
+    fn header(&mut self) -> Result<Header> {
+        let left = self.chunk.end - self.at;
+        let mut window = Vec::new();
+        // Headers are short, unless they hold long texts among their statistics.
+        let mut wanted = 1 << 10;
+        loop {
+            window.clear();
+            self.file.seek(SeekFrom::Start(self.at))?;
+            (&self.file)
+                .take(left.min(wanted))
+                .read_to_end(&mut window)?;
+            match Thrift::read(&window) {
+                Ok((header, length)) => {
+                    self.at += length as u64;
+                    return match Header::of(&header) {
+                        Some(header) => Ok(header),
+                        None => damaged("a page has no size"),
+                    };
+                }
+                Err(_) if wanted < left.min(1 << 22) => wanted <<= 4,
+                Err(fault) => return Err(failed(fault)),
+            }
+        }
     }
-    Ok(numbers)
-}
 
-/// Up to `most` texts, each with its length in front.
-fn texts(mut bytes: &[u8], most: usize) -> Result<Vec<Arc<[u8]>>, Fault> {
-    let mut texts = Vec::new();
-    while texts.len() < most && !bytes.is_empty() {
-        let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
-            return damaged();
+    /// The bytes of a page, unpacked.
+    fn body(&mut self, header: &Header) -> Result<Bytes> {
+        if header.packed as u64 > self.chunk.end.saturating_sub(self.at) {
+            return damaged("a page reaches beyond its column");
+        }
+        let mut bytes = vec![0; header.packed];
+        self.file.seek(SeekFrom::Start(self.at))?;
+        self.file.read_exact(&mut bytes)?;
+        self.at += header.packed as u64;
+        let (plain, is_packed) = match header.levels {
+            Some((repeats, levels, is_packed)) => {
+                (u64::from(repeats) + u64::from(levels), is_packed)
+            }
+            None => (0, true),
         };
-        let Some((text, rest)) = rest.split_at_checked(u32::from_le_bytes(*length) as usize) else {
-            return damaged();
+        let Ok(plain) = usize::try_from(plain) else {
+            return damaged("a page has too many levels");
         };
-        texts.push(text.into());
-        bytes = rest;
+        if plain > bytes.len() {
+            return damaged("a page has fewer bytes than levels");
+        }
+        if let Some(codec) = self.chunk.codec.filter(|_| is_packed) {
+            let most = header.unpacked.saturating_sub(plain);
+            let rest = codec.unpack(&bytes[plain..], most).map_err(failed)?;
+            bytes.truncate(plain);
+            bytes.extend(rest);
+        }
+        Ok(bytes.into())
     }
-    Ok(texts)
 }
 
-/// Elements whose first bytes stand first, then all second bytes, and so on.
-fn join(bytes: &[u8], width: usize) -> Vec<u8> {
-    let count = bytes.len() / width;
-    let byte = |k: usize| bytes[k % width * count + k / width];
-    (0..count * width).map(byte).collect()
+impl PageReader for Pages {
+    fn get_next_page(&mut self) -> Result<Option<Page>> {
+        while self.at < self.chunk.end {
+            let header = self.header()?;
+            let buf = self.body(&header)?;
+            let (num_values, encoding) = (header.values, header.encoding);
+            return Ok(Some(match (header.kind, header.levels) {
+                (0, _) => Page::DataPage {
+                    buf,
+                    num_values,
+                    encoding,
+                    def_level_encoding: Encoding::RLE,
+                    rep_level_encoding: Encoding::RLE,
+                    statistics: None,
+                },
+                (2, _) if num_values as usize > buf.len() => {
+                    return damaged("a dictionary has fewer bytes than elements");
+                }
+                (2, _) => Page::DictionaryPage {
+                    buf,
+                    num_values,
+                    encoding,
+                    is_sorted: false,
+                },
+                (3, Some((rep_levels_byte_len, def_levels_byte_len, _))) => Page::DataPageV2 {
+                    buf,
+                    num_values,
+                    encoding,
+                    num_nulls: 0,
+                    num_rows: num_values,
+                    def_levels_byte_len,
+                    rep_levels_byte_len,
+                    is_compressed: false,
+                    statistics: None,
+                },
+                _ => continue,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        damaged("pages are read in order only")
+    }
+
+    fn skip_next_page(&mut self) -> Result<()> {
+        damaged("pages are read in order only")
+    }
+}
+
+impl Iterator for Pages {
+    type Item = Result<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
 }

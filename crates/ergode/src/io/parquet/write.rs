@@ -1,187 +1,139 @@
 //! Writing Parquet tables.
 
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::thrift::Fields;
-use crate::data::Dtype;
+use parquet::basic::{Repetition, Type as Physical};
+use parquet::column::writer::ColumnWriter;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::Type;
+
+use super::schema::UNITS;
 use crate::error::{Error, Result};
-use crate::io::array::write_numbers;
 use crate::io::atomic::AtomicFile;
 use crate::io::layout::Layout;
 use crate::io::rows::{BLOCK, Block, Sink};
 
-/// The note that holds units, a JSON object by the names of the columns.
-pub(crate) const UNITS: &str = "units";
-
-/// Numbers of Parquet's enumerations.
-const INT64: i64 = 2;
-const FLOAT: i64 = 4;
-const DOUBLE: i64 = 5;
-const PLAIN: i64 = 0;
-const RLE: i64 = 3;
-
 /// Begins a table with a column of trajectories if there are several, one of times, and one per
 /// coordinate.
 pub(crate) fn create(path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
-    let mut writer = BufWriter::with_capacity(1 << 18, AtomicFile::create(path)?);
-    writer
-        .write_all(b"PAR1")
-        .map_err(|error| Error::io(path, error))?;
-    let mut names: Vec<String> = vec!["t".to_owned()];
-    if layout.lengths.len() > 1 {
-        names.insert(0, "trajectory".to_owned());
+    let several = layout.lengths.len() > 1;
+    let values = match layout.single {
+        true => Physical::FLOAT,
+        false => Physical::DOUBLE,
+    };
+    let mut kinds = vec![("t", Physical::DOUBLE)];
+    if several {
+        kinds.insert(0, ("trajectory", Physical::INT64));
     }
-    names.extend_from_slice(&layout.names);
+    kinds.extend(layout.names.iter().map(|name| (name.as_str(), values)));
     let mut units = serde_json::Map::new();
     for (name, unit) in layout.names.iter().zip((0..).map(|j| layout.unit(j))) {
         units.insert(name.clone(), unit.into());
     }
     units.insert("t".to_owned(), layout.time_unit().into());
     units.retain(|_, unit| unit != "");
+    let notes = (!units.is_empty()).then(|| {
+        let units = serde_json::Value::Object(units).to_string();
+        vec![KeyValue::new(UNITS.to_owned(), units)]
+    });
+    let writer = BufWriter::with_capacity(1 << 18, AtomicFile::create(path)?);
     Ok(Box::new(TableSink {
         path: path.to_owned(),
-        writer,
-        at: 4,
-        several: layout.lengths.len() > 1,
+        writer: begin(writer, &kinds, notes).map_err(|error| unwritten(path, error))?,
+        several,
         dim: layout.dim,
-        values: Dtype::float(layout.single),
-        rows_per_group: (8 * BLOCK / names.len()).max(1),
-        columns: vec![Vec::new(); names.len()],
-        names,
-        units,
-        groups: Vec::new(),
-        rows: 0,
-        bytes: Vec::new(),
+        rows_per_group: (8 * BLOCK / kinds.len()).max(1),
+        columns: vec![Vec::new(); kinds.len()],
     }))
+}
+
+/// The writer of a file of plain columns.
+fn begin(
+    writer: BufWriter<AtomicFile>,
+    columns: &[(&str, Physical)],
+    notes: Option<Vec<KeyValue>>,
+) -> ParquetResult<SerializedFileWriter<BufWriter<AtomicFile>>> {
+    let column = |&(name, kind): &(&str, Physical)| {
+        let column = Type::primitive_type_builder(name, kind);
+        Ok(Arc::new(
+            column.with_repetition(Repetition::REQUIRED).build()?,
+        ))
+    };
+    let fields = columns.iter().map(column).collect::<ParquetResult<_>>()?;
+    let schema = Type::group_type_builder("schema")
+        .with_fields(fields)
+        .build()?;
+    let properties = WriterProperties::builder()
+        .set_created_by("ergode".to_owned())
+        .set_dictionary_enabled(false)
+        .set_statistics_enabled(EnabledStatistics::None)
+        .set_offset_index_disabled(true)
+        .set_key_value_metadata(notes)
+        .build();
+    SerializedFileWriter::new(writer, Arc::new(schema), Arc::new(properties))
+}
+
+fn unwritten(path: &Path, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io(path, *source),
+            Err(other) => Error::file(path, format!("cannot be written: {other}")),
+        },
+        other => Error::file(path, format!("cannot be written: {other}")),
+    }
 }
 
 /// A table as it is being written.
 struct TableSink {
     path: PathBuf,
-    writer: BufWriter<AtomicFile>,
-    at: i64,
+    writer: SerializedFileWriter<BufWriter<AtomicFile>>,
     several: bool,
     dim: usize,
-    values: Dtype,
     rows_per_group: usize,
-    names: Vec<String>,
-    units: serde_json::Map<String, serde_json::Value>,
     /// The rows of the present group, by column.
     columns: Vec<Vec<f64>>,
-    groups: Vec<Fields>,
-    rows: usize,
-    bytes: Vec<u8>,
 }
 
 impl TableSink {
-    /// The first column of coordinates.
-    fn first(&self) -> usize {
-        1 + usize::from(self.several)
-    }
-
-    fn kind(&self, column: usize) -> i64 {
-        match column {
-            0 if self.several => INT64,
-            column if column < self.first() => DOUBLE,
-            _ if self.values == Dtype::F32 => FLOAT,
-            _ => DOUBLE,
-        }
-    }
-
     /// Writes the rows that were gathered as a row group.
-    fn end_group(&mut self) -> Result<()> {
-        let rows = self.columns[0].len();
-        if rows == 0 {
+    fn end_group(&mut self) -> ParquetResult<()> {
+        if self.columns[0].is_empty() {
             return Ok(());
         }
-        let (mut chunks, begin) = (Vec::new(), self.at);
-        for column in 0..self.columns.len() {
-            let kind = self.kind(column);
-            let chunk = self.write_column(column, kind);
-            chunks.push(chunk.map_err(|error| Error::io(&self.path, error))?);
+        let mut group = self.writer.next_row_group()?;
+        for numbers in &mut self.columns {
+            let Some(mut column) = group.next_column()? else {
+                break;
+            };
+            let written = match column.untyped() {
+                ColumnWriter::Int64ColumnWriter(writer) => {
+                    let numbers: Vec<i64> = numbers.iter().map(|&v| v as i64).collect();
+                    writer.write_batch(&numbers, None, None)
+                }
+                ColumnWriter::FloatColumnWriter(writer) => {
+                    let numbers: Vec<f32> = numbers.iter().map(|&v| v as f32).collect();
+                    writer.write_batch(&numbers, None, None)
+                }
+                ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(numbers, None, None),
+                _ => Ok(0),
+            };
+            written?;
+            column.close()?;
+            numbers.clear();
         }
-        self.groups.push(
-            Fields::default()
-                .structures(1, chunks)
-                .long(2, self.at - begin)
-                .long(3, rows as i64),
-        );
-        self.rows += rows;
-        self.columns.iter_mut().for_each(Vec::clear);
+        group.close()?;
         Ok(())
-    }
-
-    /// Writes a column as one page, and describes it.
-    fn write_column(&mut self, column: usize, kind: i64) -> std::io::Result<Fields> {
-        let (begin, numbers) = (self.at, &self.columns[column]);
-        let mut data = Vec::new();
-        match kind {
-            INT64 => numbers
-                .iter()
-                .for_each(|&v| data.extend((v as i64).to_le_bytes())),
-            FLOAT => write_numbers(&mut data, Dtype::F32, numbers, &mut self.bytes)?,
-            _ => write_numbers(&mut data, Dtype::F64, numbers, &mut self.bytes)?,
-        }
-        let page = Fields::default()
-            .int(1, 0)
-            .int(2, data.len() as i64)
-            .int(3, data.len() as i64)
-            .inner(
-                5,
-                Fields::default()
-                    .int(1, numbers.len() as i64)
-                    .int(2, PLAIN)
-                    .int(3, RLE)
-                    .int(4, RLE),
-            )
-            .end();
-        self.writer.write_all(&page)?;
-        self.writer.write_all(&data)?;
-        let size = (page.len() + data.len()) as i64;
-        self.at += size;
-        let metadata = Fields::default()
-            .int(1, kind)
-            .ints(2, &[PLAIN, RLE])
-            .texts(3, &[&self.names[column]])
-            .int(4, 0)
-            .long(5, numbers.len() as i64)
-            .long(6, size)
-            .long(7, size)
-            .long(9, begin);
-        Ok(Fields::default().long(2, begin).inner(3, metadata))
-    }
-
-    /// The description of the whole file.
-    fn footer(&mut self) -> Vec<u8> {
-        let root = Fields::default()
-            .text(4, "schema")
-            .int(5, self.names.len() as i64);
-        let mut schema = vec![root];
-        for (column, name) in self.names.iter().enumerate() {
-            let kind = self.kind(column);
-            schema.push(Fields::default().int(1, kind).int(3, 0).text(4, name));
-        }
-        let mut footer = Fields::default()
-            .int(1, 1)
-            .structures(2, schema)
-            .long(3, self.rows as i64)
-            .structures(4, std::mem::take(&mut self.groups));
-        if !self.units.is_empty() {
-            let units = serde_json::Value::Object(self.units.clone()).to_string();
-            let note = Fields::default().text(1, UNITS).text(2, &units);
-            footer = footer.structures(5, vec![note]);
-        }
-        let mut bytes = footer.text(6, "ergode").end();
-        bytes.extend((bytes.len() as u32).to_le_bytes());
-        bytes.extend(b"PAR1");
-        bytes
     }
 }
 
 impl Sink for TableSink {
     fn write(&mut self, block: &Block) -> Result<()> {
-        let first = self.first();
+        let first = 1 + usize::from(self.several);
         for (row, &time) in block.values.chunks_exact(self.dim).zip(&block.times) {
             if self.several {
                 self.columns[0].push(block.trajectory as f64);
@@ -191,20 +143,19 @@ impl Sink for TableSink {
                 column.push(value);
             }
             if self.columns[0].len() == self.rows_per_group {
-                self.end_group()?;
+                self.end_group()
+                    .map_err(|error| unwritten(&self.path, error))?;
             }
         }
         Ok(())
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.end_group()?;
-        let footer = self.footer();
-        let report = |error| Error::io(&self.path, error);
-        self.writer.write_all(&footer).map_err(report)?;
-        self.writer
-            .into_inner()
-            .map_err(|error| Error::io(&self.path, error.into_error()))?
+        let path = std::mem::take(&mut self.path);
+        let finished = self.end_group().and_then(|()| self.writer.into_inner());
+        let buffer = finished.map_err(|error| unwritten(&path, error))?;
+        let file = buffer.into_inner();
+        file.map_err(|error| Error::io(&path, error.into_error()))?
             .commit()
     }
 }
