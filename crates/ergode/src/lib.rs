@@ -80,6 +80,11 @@ mod control;
 mod data;
 mod error;
 mod finding;
+// Parts that several formats share are idle where those are left out.
+#[cfg_attr(
+    not(all(feature = "netcdf", feature = "parquet", feature = "zarr")),
+    allow(dead_code, unused_imports)
+)]
 mod io;
 mod lagged;
 mod limits;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use glob::{MatchOptions, glob_with};
 
+use super::kind::is_zarr;
 use super::registry::format_for;
-use super::zarr::is_zarr;
 use crate::error::{Error, Result};
 
 /// The files that a path stands for, in the order of their names.

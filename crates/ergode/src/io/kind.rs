@@ -87,3 +87,9 @@ pub(crate) fn kind_of(path: &Path, mut file: &File) -> Result<Kind> {
     looked.map_err(|error| Error::io(path, error))?;
     Ok(Kind::of(&start))
 }
+
+/// True for a folder that holds a Zarr array or group.
+pub(crate) fn is_zarr(path: &Path) -> bool {
+    let marks = [".zgroup", ".zarray", "zarr.json"];
+    marks.iter().any(|mark| path.join(mark).is_file())
+}

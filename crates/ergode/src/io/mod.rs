@@ -6,8 +6,11 @@
 
 mod array;
 mod atomic;
+#[cfg(any(feature = "parquet", feature = "zarr"))]
 mod blosc;
+#[cfg(any(feature = "netcdf", feature = "zarr"))]
 mod boxes;
+#[cfg(any(feature = "parquet", feature = "zarr"))]
 mod codec;
 mod convert;
 mod csv;
@@ -16,19 +19,23 @@ mod fault;
 mod files;
 mod format;
 mod grid;
+#[cfg(feature = "hdf5")]
 mod hdf5;
 mod kind;
 mod layout;
+#[cfg(feature = "netcdf")]
 mod netcdf;
 mod npy;
 mod npz;
 mod options;
+#[cfg(feature = "parquet")]
 mod parquet;
 mod read;
 mod registry;
 mod rows;
 mod table;
 mod write;
+#[cfg(feature = "zarr")]
 mod zarr;
 
 pub(crate) use atomic::AtomicFile;

@@ -4,17 +4,45 @@ use std::path::Path;
 
 use super::csv::Csv;
 use super::format::Format;
+#[cfg(feature = "hdf5")]
 use super::hdf5::Hdf5;
+use super::kind::is_zarr;
+#[cfg(feature = "netcdf")]
 use super::netcdf::NetCdf;
 use super::npy::Npy;
 use super::npz::Npz;
+#[cfg(feature = "parquet")]
 use super::parquet::Parquet;
-use super::zarr::{Zarr, is_zarr};
+#[cfg(feature = "zarr")]
+use super::zarr::Zarr;
 use crate::error::{Error, Result};
 
-/// All known formats.
+/// All formats that are built in.
 fn formats() -> &'static [&'static dyn Format] {
-    &[&Npz, &Npy, &Csv, &Parquet, &NetCdf, &Hdf5, &Zarr]
+    &[
+        &Npz,
+        &Npy,
+        &Csv,
+        #[cfg(feature = "parquet")]
+        &Parquet,
+        #[cfg(feature = "netcdf")]
+        &NetCdf,
+        #[cfg(feature = "hdf5")]
+        &Hdf5,
+        #[cfg(feature = "zarr")]
+        &Zarr,
+    ]
+}
+
+/// The feature of the crate that brings the format with this extension.
+fn feature_of(extension: &str) -> Option<&'static str> {
+    match extension {
+        "parquet" | "pq" => Some("parquet"),
+        "nc" | "nc4" | "cdf" => Some("netcdf"),
+        "h5" | "hdf5" => Some("hdf5"),
+        "zarr" => Some("zarr"),
+        _ => None,
+    }
 }
 
 /// The format that the extension of a path names.
@@ -30,10 +58,13 @@ pub(crate) fn format_of(path: &Path) -> Result<&'static dyn Format> {
             .flat_map(|format| format.extensions())
             .map(|extension| format!(".{extension}"))
             .collect();
-        let problem = if extension.is_empty() {
-            "has no extension".to_owned()
-        } else {
-            format!("has the unknown extension .{extension}")
+        let problem = match feature_of(&extension) {
+            Some(feature) => format!(
+                "has the extension .{extension}, whose format is not built in: build with the feature \
+                 `{feature}`"
+            ),
+            None if extension.is_empty() => "has no extension".to_owned(),
+            None => format!("has the unknown extension .{extension}"),
         };
         Error::file(
             path,
@@ -44,9 +75,25 @@ pub(crate) fn format_of(path: &Path) -> Result<&'static dyn Format> {
 
 /// The format of a file that exists, also of a Zarr folder under any name.
 pub(crate) fn format_for(path: &Path) -> Result<&'static dyn Format> {
-    if is_zarr(path) {
-        Ok(&Zarr)
-    } else {
-        format_of(path)
+    match is_zarr(path) {
+        true => format_of(Path::new("folder.zarr")),
+        false => format_of(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_built_in_or_its_feature_is_named() {
+        for extension in ["parquet", "nc", "h5", "zarr"] {
+            let path = format!("a.{extension}");
+            match (format_of(Path::new(&path)), feature_of(extension)) {
+                (Ok(format), Some(_)) => assert!(format.extensions().contains(&extension)),
+                (Err(error), Some(feature)) => assert!(error.to_string().contains(feature)),
+                (_, None) => panic!("{extension} belongs to no feature"),
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::io::boxes::{Place, for_each_pair};
 use crate::io::fault::{Fault, fault};
 use crate::io::format::Format;
 use crate::io::grid::{Grid, GridSource, Variable};
+use crate::io::kind::is_zarr;
 use crate::io::layout::Layout;
 use crate::io::options::ReadOptions;
 use crate::io::rows::{Sink, Source};
@@ -53,12 +54,6 @@ impl Format for Zarr {
     fn create(&self, path: &Path, layout: &Layout) -> Result<Box<dyn Sink>> {
         write::create(path, layout)
     }
-}
-
-/// True for a folder that holds an array or a group.
-pub(crate) fn is_zarr(path: &Path) -> bool {
-    let marks = [".zgroup", ".zarray", "zarr.json"];
-    marks.iter().any(|mark| path.join(mark).is_file())
 }
 
 /// An open array or group.
