@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::LARGEST_CHUNK;
 use crate::data::{Dtype, Element};
 use crate::io::codec::Codec;
 use crate::io::fault::{Fault, fault};
 use crate::io::grid::{Note, Variable};
+
+/// Bytes of a chunk that is still unpacked as a whole.
+const LARGEST_CHUNK: usize = 1 << 31;
 
 /// No sensible description is longer.
 const LONGEST: u64 = 1 << 24;

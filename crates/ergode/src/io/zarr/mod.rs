@@ -24,9 +24,6 @@ use crate::io::rows::{Sink, Source};
 /// Numbers of unpacked chunks that are kept.
 const CACHE: usize = 1 << 23;
 
-/// Bytes of a chunk that is still unpacked as a whole.
-const LARGEST_CHUNK: usize = 1 << 31;
-
 /// Zarr: arrays in folders of chunks.
 ///
 /// Read: versions 2 and 3, as for NetCDF; chunks as they are or packed with gzip, zlib, Zstandard
