@@ -1,6 +1,7 @@
 //! The check of a record before a fit.
 
-use ergode::{CheckConfig, check_ensemble, check_page};
+use ergode::report::check_page;
+use ergode::{CheckConfig, check_ensemble};
 use pyo3::prelude::*;
 
 use crate::ensemble::Ensemble;

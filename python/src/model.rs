@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use ergode::report::{validation_page, write_figures};
+use ergode::systems::ExactFields;
 use ergode::{
-    ExactFields, FitConfig, FitOptions, ModelField, RunFolder, fit_with, simulate_model,
-    simulation_protocol, validate_model, validation_page, write_figures,
+    FitConfig, FitOptions, ModelField, RunFolder, fit_with, simulate_model, simulation_protocol,
+    validate_model,
 };
 use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
 use pyo3::prelude::*;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use ergode::{ReproduceConfig, RunFolder};
+use ergode::RunFolder;
+use ergode::reproduce::ReproduceConfig;
 use pyo3::prelude::*;
 
 use crate::error::InputError;
@@ -20,7 +21,7 @@ pub(crate) fn reproduce(
         serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))?;
     watched(py, "reproducing", progress, |control| {
         let folder = RunFolder::open(&run)?;
-        ergode::reproduce(&config, &folder, control)
+        ergode::reproduce::reproduce(&config, &folder, control)
     })?;
     Ok(())
 }

@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
-use ergode::{Affine2d, Affine2dReference, ExactFields, SYSTEMS, Scheme, generate, system_by_name};
+use ergode::Scheme;
+use ergode::systems::{
+    Affine2d, Affine2dReference, ExactFields, SYSTEMS, generate, system_by_name,
+};
 use numpy::{IntoPyArray, PyArrayDyn, PyReadonlyArray2};
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
@@ -33,7 +36,7 @@ pub(crate) fn system_names() -> Vec<(&'static str, &'static str)> {
 /// The exact score and mobility of a system.
 pub(crate) enum Fields<'a> {
     Affine(&'a Affine2dReference),
-    Closed(Box<dyn ergode::System>),
+    Closed(Box<dyn ergode::systems::System>),
 }
 
 impl Fields<'_> {
@@ -60,7 +63,7 @@ impl ExactFields for Fields<'_> {
 }
 
 impl System {
-    fn built(&self) -> ergode::Result<Box<dyn ergode::System>> {
+    fn built(&self) -> ergode::Result<Box<dyn ergode::systems::System>> {
         system_by_name(&self.name, &self.changes)
     }
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use ergode::{
-    CheckConfig, CheckReport, CoordinateReport, Finding, Severity, Verdict, check_ensemble,
-    check_page, read_ensemble,
-};
+use ergode::check::CoordinateReport;
+use ergode::report::check_page;
+use ergode::{CheckConfig, CheckReport, Finding, Severity, Verdict, check_ensemble, read_ensemble};
 
 use crate::args::Check;
 use crate::output::{Failed, grouped, report, shown, trajectories, write_text};

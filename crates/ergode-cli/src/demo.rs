@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use ergode::{
-    Affine2d, Affine2dReference, BurnIn, ExactFields, FitConfig, generate, system_by_name,
-    write_ensemble,
-};
+use ergode::systems::{Affine2d, Affine2dReference, ExactFields, generate, system_by_name};
+use ergode::{BurnIn, FitConfig, write_ensemble};
 use serde_json::Map;
 
 use crate::args::Demo;

@@ -1,6 +1,7 @@
 //! `ergode eval`: the fields of a fitted model at given states.
 
-use ergode::{Control, LangevinModel, ModelField, ReadOptions, read_ensemble, write_arrays};
+use ergode::io::write_arrays;
+use ergode::{Control, LangevinModel, ModelField, ReadOptions, read_ensemble};
 use ndarray::{Array2, ArrayD};
 use serde_json::{Map, json};
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use ergode::systems::ExactFields;
 use ergode::{
-    Ensemble, Error, ExactFields, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder,
-    Verdict, fit_with, read_ensemble,
+    Ensemble, Error, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder, Verdict, fit_with,
+    read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};

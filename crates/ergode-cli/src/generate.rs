@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use ergode::{
-    Control, Failure, Initial, Protocol, Scheme, Stream, System, simulate_to_file, system_by_name,
-    write_ensemble,
-};
+use ergode::random::Stream;
+use ergode::simulate::{Failure, Initial, simulate_to_file};
+use ergode::systems::{Protocol, System, system_by_name};
+use ergode::{Control, Scheme, write_ensemble};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Generate, SchemeName};
@@ -103,7 +103,7 @@ fn make(
     let bytes = config.samples()? as f64 * (config.trajectories * system.dim() * 8) as f64;
     let (poisson, missing) = (arguments.poisson, arguments.missing);
     if poisson || missing != 0.0 {
-        let run = ergode::generate_uneven(system, protocol, poisson, missing, control)?;
+        let run = ergode::systems::generate_uneven(system, protocol, poisson, missing, control)?;
         write_ensemble(&arguments.output, &run.ensemble)?;
         return Ok(run.failures);
     }
@@ -119,7 +119,7 @@ fn make(
             control,
         )?);
     }
-    let run = ergode::generate(system, protocol, control)?;
+    let run = ergode::systems::generate(system, protocol, control)?;
     write_ensemble(&arguments.output, &run.ensemble)?;
     Ok(run.failures)
 }

@@ -1,6 +1,7 @@
 //! `ergode report`: the page of a run, and its figures as files.
 
-use ergode::{Fitted, write_figures};
+use ergode::Fitted;
+use ergode::report::write_figures;
 use serde_json::json;
 
 use crate::args::Report;

@@ -1,6 +1,7 @@
 //! `ergode reproduce`.
 
-use ergode::{Benchmark, Recipe, ReproduceConfig, RunFolder, Scale, reproduce};
+use ergode::reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
+use ergode::{Recipe, RunFolder};
 
 use crate::args::{BenchmarkName, Reproduce, ScaleName};
 use crate::fit::{refuse_other_devices, resumable, show};

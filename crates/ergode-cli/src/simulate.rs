@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use ergode::{Failure, LangevinModel, simulate_model, simulation_protocol, write_ensemble};
+use ergode::simulate::Failure;
+use ergode::{LangevinModel, simulate_model, simulation_protocol, write_ensemble};
 use serde_json::json;
 
 use crate::args::Simulate;

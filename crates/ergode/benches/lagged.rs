@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use ergode::{
-    Affine2d, BurnIn, Control, Functions, LagGrid, LaggedConfig, Monomials, Subsample, System,
-    accumulate_lagged, generate,
-};
+use ergode::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use ergode::observable::{Functions, Monomials};
+use ergode::systems::{Affine2d, System, generate};
+use ergode::{BurnIn, Control};
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 

@@ -4,7 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ergode::{Adam, AdamConfig, Batch, CpuEngine, Engine, Mlp, Purpose, Stream, Tile};
+use ergode::nn::{Adam, AdamConfig, Batch, CpuEngine, Engine, Mlp, Tile};
+use ergode::random::{Purpose, Stream};
 use pulp::{Arch, Simd, WithSimd};
 
 /// The networks, by their widths; the peer has the same.

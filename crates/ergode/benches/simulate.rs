@@ -4,12 +4,14 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use ergode::{
-    Affine2d, Batch, ClosedFormConfig, Control, CpuEngine, DenoisingConfig, Engine, Ensemble,
-    Initial, LangevinModel, LinearMobility, Mlp, NeuralMobility, NeuralMobilityConfig, Provenance,
-    Scheme, Sde, SimulateConfig, SoftSpin, Stream, System, TensorBasis, Values,
-    fit_denoising_score, fit_potential_score, generate, simulate_ensemble,
-};
+use ergode::mobility::{LinearMobility, NeuralMobility, NeuralMobilityConfig, TensorBasis};
+use ergode::model::Provenance;
+use ergode::nn::{Batch, CpuEngine, Engine, Mlp};
+use ergode::random::Stream;
+use ergode::score::{ClosedFormConfig, DenoisingConfig, fit_denoising_score, fit_potential_score};
+use ergode::simulate::{Initial, Sde, SimulateConfig, simulate_ensemble};
+use ergode::systems::{Affine2d, SoftSpin, System, generate};
+use ergode::{Control, Ensemble, LangevinModel, Scheme, Values};
 use ndarray::{Array1, Array2, array};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use rand_distr::StandardNormal;
@@ -68,8 +70,8 @@ fn affine_data() -> Ensemble {
 
 fn model_of(
     data: &Ensemble,
-    score: impl Into<ergode::StoredScore>,
-    mobility: impl Into<ergode::StoredMobility>,
+    score: impl Into<ergode::model::StoredScore>,
+    mobility: impl Into<ergode::model::StoredMobility>,
 ) -> LangevinModel {
     let Values::F64(values) = data.trajectories()[0].values() else {
         unreachable!("simulations are double precision");

@@ -3,10 +3,12 @@
 //!
 //! `cargo run --release -p ergode --example learn`
 
-use ergode::{
-    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, RecipeConfig, Result, System,
-    certificate_library, certify_score, fit_mobility_recipe, fit_potential_score, generate,
+use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
+use ergode::score::{
+    CertificateConfig, ClosedFormConfig, certificate_library, certify_score, fit_potential_score,
 };
+use ergode::systems::{Affine2d, System, generate};
+use ergode::{BurnIn, Control, Result};
 
 fn main() -> Result<()> {
     let control = Control::new();

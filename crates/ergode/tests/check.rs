@@ -1,9 +1,12 @@
 //! The pre-flight check says the right thing, and nothing else, about data with known defects.
 
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{
+    Affine2d, CoxIngersollRoss, DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System,
+};
 use ergode::{
-    Affine2d, CheckConfig, CheckReport, Control, CoxIngersollRoss, DoubleWell, Ensemble,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, Severity, Stream, System, Times,
-    Trajectory, Verdict, check_ensemble,
+    CheckConfig, CheckReport, Control, Ensemble, Severity, Times, Trajectory, Verdict,
+    check_ensemble,
 };
 use ndarray::{Array2, Axis, concatenate};
 

@@ -1,6 +1,8 @@
 //! The support of the samples.
 
-use ergode::{Ensemble, Purpose, Standardiser, Stream, Support};
+use ergode::Ensemble;
+use ergode::data::{Standardiser, Support};
+use ergode::random::{Purpose, Stream};
 use ndarray::Array2;
 
 /// One trajectory of `count` rows from `draw`.

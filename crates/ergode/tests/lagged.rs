@@ -1,11 +1,13 @@
 //! Lagged statistics against brute force and against exact correlations.
 
-use ergode::{
-    Affine2d, Blocking, BurnIn, Control, CoxIngersollRoss, Ensemble, ExactFields, FunctionList,
-    Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, Monomials,
-    Purpose, Stream, Subsample, Times, Trajectory, accumulate_lagged, choose_bandwidth,
-    relaxation_rates,
+use ergode::lagged::{
+    Blocking, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, Subsample,
+    accumulate_lagged, choose_bandwidth, relaxation_rates,
 };
+use ergode::observable::{FunctionList, Functions, Monomials};
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{Affine2d, CoxIngersollRoss, ExactFields};
+use ergode::{BurnIn, Control, Ensemble, Times, Trajectory};
 use ndarray::{Array1, Array2};
 
 use crate::support::{Z_BOUND, affine_reference, ou, poisson_record, sample};

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Control, Ensemble, Equations, FunctionList, LagGrid, LaggedConfig, MobilityConfig,
-    PolynomialConfig, Purpose, Semigroup, SemigroupConfig, Standardiser, Stream, TensorBasis,
-    Times, Trajectory, accumulate_lagged, accumulate_polynomials, doubling_lags, fit_mobility,
+use ergode::data::Standardiser;
+use ergode::lagged::{LagGrid, LaggedConfig, accumulate_lagged};
+use ergode::mobility::{
+    Equations, MobilityConfig, PolynomialConfig, Semigroup, SemigroupConfig, TensorBasis,
+    accumulate_polynomials, doubling_lags, fit_mobility,
 };
+use ergode::observable::FunctionList;
+use ergode::random::{Purpose, Stream};
+use ergode::{Control, Ensemble, Times, Trajectory};
 use ndarray::{Array1, Array2};
 
 use crate::support::{Estimate, Z_BOUND, identity, names, poisson, rotating, rows};
@@ -34,8 +38,8 @@ fn the_ends_of_pairs_count_alike_in_windows_from_zero() {
         .with_ends_off();
     for stride in [1, 3] {
         let config = LaggedConfig {
-            blocking: ergode::Blocking::Trajectories,
-            subsample: ergode::Subsample::Stride(stride),
+            blocking: ergode::lagged::Blocking::Trajectories,
+            subsample: ergode::lagged::Subsample::Stride(stride),
             ..LaggedConfig::default()
         };
         let sums = accumulate_lagged(&data, &square, &x, &grid, &config, &Control::new()).unwrap();

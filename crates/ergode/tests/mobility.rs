@@ -1,12 +1,18 @@
 //! The constant mobility and the structure diagnostic against exact answers.
 
-use ergode::{
-    Affine2d, ConstantMobility, Control, CoxIngersollRoss, Ensemble, ExactFields, FunctionList,
-    Functions, IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, PhiMethod, SoftSpin, StructureConfig, Subsample, SymmetryClass,
-    System, Times, Trajectory, accumulate_lagged, estimate_constant_mobility, estimate_structure,
-    generate, site_blocks,
+use ergode::lagged::{
+    IntegralRule, LagGrid, LaggedConfig, LaggedSums, LocalPolynomial, Subsample, accumulate_lagged,
 };
+use ergode::mobility::{
+    ConstantMobility, PhiMethod, StructureConfig, SymmetryClass, estimate_constant_mobility,
+    estimate_structure, site_blocks,
+};
+use ergode::observable::{FunctionList, Functions};
+use ergode::systems::{
+    Affine2d, CoxIngersollRoss, ExactFields, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters,
+    SoftSpin, System, generate,
+};
+use ergode::{Control, Ensemble, Times, Trajectory};
 use ndarray::{Array2, ArrayView2};
 
 use crate::support::{Z_BOUND, affine_reference, rotating, rows};
@@ -164,7 +170,8 @@ fn slow_phi_of_the_affine_system_from_even_and_uneven_samples() {
         .ensemble;
     let thinned = (0..even.len())
         .map(|k| {
-            let mut stream = ergode::Stream::new(5, ergode::Purpose::Analysis, k as u64);
+            let mut stream =
+                ergode::random::Stream::new(5, ergode::random::Purpose::Analysis, k as u64);
             let all = rows(&even, k);
             let kept: Vec<usize> = (0..all.nrows())
                 .filter(|_| stream.uniform() < 0.4)

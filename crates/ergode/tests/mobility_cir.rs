@@ -3,11 +3,14 @@
 
 use std::sync::{Arc, LazyLock};
 
-use ergode::{
-    Control, CoxIngersollRoss, Ensemble, ExactScore, Expressions, Gradients, MobilityConfig,
-    MobilityFit, PolynomialSums, Score, ScoreObjective, SemigroupConfig, TensorBasis, Times,
-    Trajectory, Weak, WeakConfig, fit_mobility,
+use ergode::mobility::{
+    MobilityConfig, MobilityFit, PolynomialSums, SemigroupConfig, TensorBasis, Weak, WeakConfig,
+    fit_mobility,
 };
+use ergode::observable::Expressions;
+use ergode::score::{ExactScore, Gradients, Score, ScoreObjective};
+use ergode::systems::CoxIngersollRoss;
+use ergode::{Control, Ensemble, Times, Trajectory};
 
 use crate::mobility_semigroup::fit_semigroup;
 use crate::mobility_weak::weak_sums;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Affine2d, Control, CorrelationBound, Equations, IntegralRule, LocalPolynomial, MobilityConfig,
-    MobilityFit, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, PolynomialSums, Semigroup,
-    SemigroupConfig, Standardiser, TensorBasis, TimeForm, Weak, WeakConfig, doubling_lags,
-    fit_mobility,
+use ergode::Control;
+use ergode::data::Standardiser;
+use ergode::lagged::{IntegralRule, LocalPolynomial};
+use ergode::mobility::{
+    CorrelationBound, Equations, MobilityConfig, MobilityFit, PolynomialSums, Semigroup,
+    SemigroupConfig, TensorBasis, TimeForm, Weak, WeakConfig, doubling_lags, fit_mobility,
 };
+use ergode::systems::{Affine2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
 use ndarray::{Array2, ArrayView2, array};
 
 use crate::mobility_semigroup::{exact_expectations, polynomial_sums};

@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Control, Ensemble, Equations, ExactFields, Expressions, Functions, IntegralRule, LagGrid,
-    LaggedConfig, LatticeAverage, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums,
-    LatticeWeak, Library, LinearMobility, Mobility, MobilityConfig, MobilityFit, Monomials,
-    Purpose, RadialBasis, ScoreCoefficients, SoftSpin, SpinFamilies, SpinNeighbourhood,
-    Standardiser, Stream, TensorBasis, TimeForm, Trajectory, accumulate_lagged, accumulate_lattice,
-    fit_mobility, neighbourhood_families,
+use ergode::data::Standardiser;
+use ergode::lagged::{IntegralRule, LagGrid, LaggedConfig, accumulate_lagged};
+use ergode::mobility::{
+    Equations, LatticeConfig, LatticeMobility, LatticeScore, LatticeSums, LatticeWeak,
+    LinearMobility, Mobility, MobilityConfig, MobilityFit, ScoreCoefficients, SpinNeighbourhood,
+    TensorBasis, TimeForm, accumulate_lattice, fit_mobility, neighbourhood_families,
 };
+use ergode::observable::{
+    Expressions, Functions, LatticeAverage, Library, Monomials, RadialBasis, SpinFamilies,
+};
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{ExactFields, SoftSpin};
+use ergode::{Control, Ensemble, Trajectory};
 use ndarray::{Array1, Array2, Axis, s};
 
 use crate::support::{Estimate, Z_BOUND, identity, largest, names, rows, sample};

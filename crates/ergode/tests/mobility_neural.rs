@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Affine2d, BurnIn, Conditional, ConditionalOperator, ConditionalScore, Control,
-    CoxIngersollRoss, Ensemble, ExactScore, Functions, Jackknife, LagGrid, LaggedConfig, Layout,
-    Library, LinearMobility, Mobility, MobilityConfig, MobilityFit, Monomials,
-    NeuralMobilityConfig, NeuralMobilityFit, OrnsteinUhlenbeck, PolynomialConfig, ResidualConfig,
-    Score, SoftSpin, Subsample, TensorBasis, TrainConfig, accumulate_polynomials,
-    estimate_residual, fit_mobility, fit_neural_mobility,
+use ergode::lagged::{Jackknife, LagGrid, LaggedConfig, Subsample};
+use ergode::mobility::{
+    Conditional, ConditionalOperator, LinearMobility, Mobility, MobilityConfig, MobilityFit,
+    NeuralMobilityConfig, NeuralMobilityFit, PolynomialConfig, ResidualConfig, TensorBasis,
+    accumulate_polynomials, estimate_residual, fit_mobility, fit_neural_mobility,
 };
+use ergode::nn::TrainConfig;
+use ergode::observable::{Functions, Library, Monomials};
+use ergode::score::{ConditionalScore, ExactScore, Layout, Score};
+use ergode::systems::{Affine2d, CoxIngersollRoss, OrnsteinUhlenbeck, SoftSpin};
+use ergode::{BurnIn, Control, Ensemble};
 use ndarray::{Array1, Array2, ArrayView2, array};
 
 use crate::support::{Exact, Z_BOUND, identity, names, rotating, sample};

@@ -1,10 +1,15 @@
 //! Measurement noise: its covariance found, and taken out of mobility and score.
 
+use ergode::mobility::{MeasurementNoise, RecipeConfig, fit_mobility_recipe};
+use ergode::random::{Purpose, Stream};
+use ergode::score::{
+    CertificateConfig, ClosedFormConfig, ExactScore, Score, certify_score_without_noise,
+    fit_potential_score, fit_potential_score_without_noise,
+};
+use ergode::systems::Affine2d;
 use ergode::{
-    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, Ensemble, ExactScore,
-    FitConfig, FitOptions, LangevinModel, MeasurementNoise, Purpose, Recipe, RecipeConfig,
-    RunFolder, Score, Stream, Trajectory, Verdict, certify_score_without_noise,
-    fit_mobility_recipe, fit_potential_score, fit_potential_score_without_noise, fit_with,
+    BurnIn, Control, Ensemble, FitConfig, FitOptions, LangevinModel, Recipe, RunFolder, Trajectory,
+    Verdict, fit_with,
 };
 use ndarray::{Array2, array};
 
@@ -71,7 +76,9 @@ fn slow_the_affine_mobility_is_found_through_noise() {
         .burn_in(BurnIn::Time(10.0))
         .unwrap();
     let reference = affine_reference();
-    let scale = ergode::Standardiser::from_ensemble(&clean).unwrap().scale;
+    let scale = ergode::data::Standardiser::from_ensemble(&clean)
+        .unwrap()
+        .scale;
     let factor = Array2::from_diag(&array![0.2 * scale[0], 0.2 * scale[1]]);
     let noisy = with_noise(&clean, &factor, 1);
     let fit = |recipe: Recipe, noise: MeasurementNoise| {
@@ -120,7 +127,9 @@ fn the_score_is_found_through_noise() {
     let system = Affine2d::default();
     let clean = sample(&system, 1000.0, 0.1, 36, 7);
     let reference = affine_reference();
-    let scale = ergode::Standardiser::from_ensemble(&clean).unwrap().scale;
+    let scale = ergode::data::Standardiser::from_ensemble(&clean)
+        .unwrap()
+        .scale;
     let factor = Array2::from_diag(&array![0.2 * scale[0], 0.2 * scale[1]]);
     let covariance = factor.dot(&factor);
     let noisy = with_noise(&clean, &factor, 1);

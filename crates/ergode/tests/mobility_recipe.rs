@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Affine2d, BurnIn, Control, DoubleWell, Mobility, MobilityConfig, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, PaperConfig, PolynomialConfig, Recipe, RecipeConfig, Semigroup,
-    SemigroupConfig, Standardiser, TensorBasis, TrainConfig, accumulate_polynomials, doubling_lags,
-    fit_mobility, fit_mobility_recipe, fit_paper_mobility, refine_positive,
+use ergode::data::Standardiser;
+use ergode::mobility::{
+    Mobility, MobilityConfig, PaperConfig, PolynomialConfig, RecipeConfig, Semigroup,
+    SemigroupConfig, TensorBasis, accumulate_polynomials, doubling_lags, fit_mobility,
+    fit_mobility_recipe, fit_paper_mobility, refine_positive,
 };
+use ergode::nn::TrainConfig;
+use ergode::systems::{Affine2d, DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+use ergode::{BurnIn, Control, Recipe};
 
 use ndarray::array;
 

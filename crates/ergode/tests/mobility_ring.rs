@@ -1,11 +1,14 @@
 //! The paper's recipe on a ring of spins: equations averaged over translations, and the fit as a whole.
 
-use ergode::{
-    ConditionalOperator, Control, Ensemble, ExactFields, ExactScore, Functions, Jackknife, LagGrid,
-    LaggedConfig, LatticeAverage, Mobility, Monomials, PaperRingConfig, RadialBasis,
-    ResidualConfig, Score, SoftSpin, SpinFamilies, Subsample, accumulate_lagged, estimate_residual,
+use ergode::lagged::{Jackknife, LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use ergode::mobility::{
+    ConditionalOperator, Mobility, PaperRingConfig, ResidualConfig, estimate_residual,
     fit_paper_ring, fit_paper_spin,
 };
+use ergode::observable::{Functions, LatticeAverage, Monomials, RadialBasis, SpinFamilies};
+use ergode::score::{ExactScore, Score};
+use ergode::systems::{ExactFields, SoftSpin};
+use ergode::{Control, Ensemble};
 use ndarray::{Array1, Array2, ArrayView1, s};
 
 use crate::support::{Exact, Z_BOUND, rows, sample};

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Affine2d, Control, CoxIngersollRoss, Ensemble, Equations, Expectations, LadderConfig,
-    LinearMobility, Mobility, MobilityConfig, MobilityFit, Moments, Monomials, OrnsteinUhlenbeck,
-    PolynomialConfig, PolynomialSums, Rung, Semigroup, SemigroupConfig, Standardiser, TensorBasis,
+use ergode::data::Standardiser;
+use ergode::mobility::{
+    Equations, Expectations, LadderConfig, LinearMobility, Mobility, MobilityConfig, MobilityFit,
+    PolynomialConfig, PolynomialSums, Rung, Semigroup, SemigroupConfig, TensorBasis,
     accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_ladder,
 };
+use ergode::observable::{Moments, Monomials};
+use ergode::systems::{Affine2d, CoxIngersollRoss, OrnsteinUhlenbeck};
+use ergode::{Control, Ensemble};
 use ndarray::{Array1, Array2, Array3, ArrayView2, array};
 
 use crate::support::{Z_BOUND, identity, largest, names, rotating, sample};

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    Affine2d, ClosedFormConfig, Control, CoxIngersollRoss, Ensemble, Equations, IntegralRule,
-    LocalPolynomial, MeanConstraint, MobilityConfig, Moments, PolynomialConfig, PolynomialSums,
-    Standardiser, TensorBasis, TimeForm, Weak, WeakConfig, accumulate_polynomials, fit_mobility,
-    fit_potential_score,
+use ergode::data::Standardiser;
+use ergode::lagged::{IntegralRule, LocalPolynomial};
+use ergode::mobility::{
+    Equations, MeanConstraint, MobilityConfig, PolynomialConfig, PolynomialSums, TensorBasis,
+    TimeForm, Weak, WeakConfig, accumulate_polynomials, fit_mobility,
 };
+use ergode::observable::Moments;
+use ergode::score::{ClosedFormConfig, fit_potential_score};
+use ergode::systems::{Affine2d, CoxIngersollRoss};
+use ergode::{Control, Ensemble};
 use ndarray::{Array1, Array2, Array3};
 
 use crate::mobility_semigroup::{check_coverage, diffusion_z};

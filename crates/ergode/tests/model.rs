@@ -1,11 +1,17 @@
 //! The model beside exact answers: its fields, in and out of the samples.
 
-use ergode::{
-    Affine2d, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss, Ensemble,
-    Gradients, LangevinModel, LinearMobility, Mlp, ModelRun, Monomials, NeuralMobility,
-    NeuralMobilityConfig, Provenance, Scheme, Score, SimulateConfig, Standardiser, Stream, Support,
-    TensorBasis, fit_potential_score, simulate_model,
+use ergode::data::{Standardiser, Support};
+use ergode::mobility::{LinearMobility, NeuralMobility, NeuralMobilityConfig, TensorBasis};
+use ergode::model::{ModelRun, Provenance};
+use ergode::nn::Mlp;
+use ergode::observable::Monomials;
+use ergode::random::Stream;
+use ergode::score::{
+    ClosedFormConfig, ClosedFormScore, Confinement, Gradients, Score, fit_potential_score,
 };
+use ergode::simulate::SimulateConfig;
+use ergode::systems::{Affine2d, CoxIngersollRoss};
+use ergode::{Control, Ensemble, LangevinModel, Scheme, simulate_model};
 use ndarray::{Array1, Array2};
 use serde_json::json;
 
@@ -56,7 +62,7 @@ pub(crate) fn potential(
 ) -> ClosedFormScore {
     let dim = confinement.support().dim();
     let library = Monomials::new(&names(dim), 1..=degree).unwrap();
-    let labels: Vec<String> = ergode::Functions::labels(&library).to_vec();
+    let labels: Vec<String> = ergode::observable::Functions::labels(&library).to_vec();
     let beta = coefficients(labels.iter().map(String::as_str), terms);
     ClosedFormScore::new(Box::new(Gradients::new(library)), confinement, beta).unwrap()
 }
@@ -209,7 +215,7 @@ fn compare_forms(model: &LangevinModel, points: &[Vec<f64>], tolerance: f64) {
 
 #[test]
 fn the_simulated_form_is_the_model_in_and_out_of_the_samples() {
-    let mut stream = Stream::new(3, ergode::Purpose::Analysis, 0);
+    let mut stream = Stream::new(3, ergode::random::Purpose::Analysis, 0);
     let mut points = |dim: usize| -> Vec<Vec<f64>> {
         let point = |_| (0..dim).map(|_| 2.0 * stream.normal()).collect();
         (0..200).map(point).collect()
@@ -322,14 +328,14 @@ fn the_square_root_process_runs_beyond_its_samples() {
 /// A model of two networks that were never trained, with a mobility that does depend on the state.
 pub(crate) fn neural_model(hidden: &[usize]) -> LangevinModel {
     let data = sample(&Affine2d::default(), 50.0, 0.1, 8, 2);
-    let mut score = ergode::DenoisingConfig {
+    let mut score = ergode::score::DenoisingConfig {
         hidden: hidden.to_vec(),
         extrapolate: false,
         ..Default::default()
     };
     score.train.steps = 40;
     let control = Control::new();
-    let score = ergode::fit_denoising_score(&data, &score, None, &control).unwrap();
+    let score = ergode::score::fit_denoising_score(&data, &score, None, &control).unwrap();
     let phi = ndarray::array![[0.2, 0.18], [-0.07, 0.16]];
     let settings = NeuralMobilityConfig {
         hidden: hidden.to_vec(),

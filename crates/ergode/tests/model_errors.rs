@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use ergode::{
-    Affine2d, Blocking, BurnIn, ClosedFormConfig, Control, Ensemble, ExactFields, LangevinModel,
-    ModelField, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, RecipeConfig, System,
-    fit_mobility_recipe, fit_potential_score,
+use ergode::lagged::Blocking;
+use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
+use ergode::score::{ClosedFormConfig, fit_potential_score};
+use ergode::systems::{
+    Affine2d, ExactFields, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System,
 };
+use ergode::{BurnIn, Control, Ensemble, LangevinModel, ModelField};
 use ndarray::array;
 use rayon::prelude::*;
 use serde_json::Value;

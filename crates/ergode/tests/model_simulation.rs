@@ -1,10 +1,12 @@
 //! Simulations of models against exact answers, and the advice on their step.
 
-use ergode::{
-    Affine2d, BurnIn, ClosedFormConfig, Control, Dimensions, Ensemble, LangevinModel, ModelRun,
-    OrnsteinUhlenbeck, RecipeConfig, Scheme, Sde, SimulateConfig, StepConfig, Stream, advise_step,
-    fit_mobility_recipe, fit_potential_score, simulate_ensemble, simulation_protocol,
-};
+use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
+use ergode::model::{ModelRun, StepConfig, advise_step};
+use ergode::random::Stream;
+use ergode::score::{ClosedFormConfig, fit_potential_score};
+use ergode::simulate::{Dimensions, Sde, SimulateConfig, simulate_ensemble};
+use ergode::systems::{Affine2d, OrnsteinUhlenbeck};
+use ergode::{BurnIn, Control, Ensemble, LangevinModel, Scheme, simulation_protocol};
 use ndarray::{Array2, ArrayView2};
 
 use crate::model::{
@@ -127,7 +129,7 @@ fn a_state_dependent_mobility_keeps_the_density() {
     assert!(worst < Z_BOUND, "z = {worst}");
     let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
     let config = config(60.0, 0.01, 0.2, 256, Scheme::Euler);
-    let initial = ergode::Initial::Drawn(&draw);
+    let initial = ergode::simulate::Initial::Drawn(&draw);
     let wrong =
         simulate_ensemble(&NoDivergence(&model), &initial, &config, &Control::new()).unwrap();
     let worst = quartic_z(&wrong.ensemble);
@@ -326,7 +328,7 @@ fn a_learned_model_has_the_correlations_of_the_affine_system() {
     assert!(z < Z_BOUND, "z = {z}");
     assert!(run.out_of_support < 1e-3, "{}", run.out_of_support);
     let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
-    let initial = ergode::Initial::Drawn(&draw);
+    let initial = ergode::simulate::Initial::Drawn(&draw);
     let wrong = simulate_ensemble(&NoDivergence(&model), &initial, &config, &control).unwrap();
     let z = worst(&wrong.ensemble);
     assert!(z > 2.0 * Z_BOUND, "z = {z} without the divergence");

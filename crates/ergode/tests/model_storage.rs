@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use ergode::{
-    ClosedFormScore, Confinement, Ensemble, Gradients, LangevinModel, LatticeMobility,
-    LatticePotential, LinearMobility, Monomials, SoftSpin, SpinFields, Standardiser, Stream,
-    Support, TensorBasis, VectorFields,
-};
+use ergode::data::{Standardiser, Support};
+use ergode::mobility::{LatticeMobility, LinearMobility, TensorBasis};
+use ergode::observable::{LatticePotential, Monomials};
+use ergode::random::Stream;
+use ergode::score::{ClosedFormScore, Confinement, Gradients, SpinFields, VectorFields};
+use ergode::systems::SoftSpin;
+use ergode::{Ensemble, LangevinModel};
 use ndarray::{Array1, Array2, array};
 use tempfile::tempdir;
 
@@ -19,7 +21,7 @@ use crate::support::{rows, sample};
 /// Drift, Σ and ∇·M at some states, to the bit.
 fn fields(model: &LangevinModel) -> Vec<u64> {
     let (dim, n) = (model.dim(), 50);
-    let mut stream = Stream::new(4, ergode::Purpose::Analysis, 0);
+    let mut stream = Stream::new(4, ergode::random::Purpose::Analysis, 0);
     let x: Vec<f64> = (0..dim * n).map(|_| 0.8 * stream.normal()).collect();
     let (mut drift, mut div) = (vec![0.0; dim * n], vec![0.0; dim * n]);
     let mut sigma = vec![0.0; dim * dim * n];
@@ -196,7 +198,8 @@ fn damage_is_named_with_what_to_do() {
 #[test]
 fn a_score_in_fields_of_ones_own_is_refused() {
     let data = filled_box(2, 3.0);
-    let expressions = ergode::Expressions::parse(&["x^2", "y^2"], &names(2), &[]).unwrap();
+    let expressions =
+        ergode::observable::Expressions::parse(&["x^2", "y^2"], &names(2), &[]).unwrap();
     let fields = Box::new(Gradients::new(expressions));
     let score = ClosedFormScore::new(fields, unscaled(&data), array![-0.5, -0.5]).unwrap();
     let starts = Array2::zeros((1, 2));

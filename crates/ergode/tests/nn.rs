@@ -2,9 +2,8 @@
 //! its formulas, and the fit of a known function.
 
 use crate::support::{Estimate, Z_BOUND};
-use ergode::{
-    Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Purpose, Stream, Tile,
-};
+use ergode::nn::{Adam, AdamConfig, Average, Batch, CpuEngine, Decay, Engine, Mlp, Tile};
+use ergode::random::{Purpose, Stream};
 
 /// Largest relative error allowed to sums in single precision.
 const SINGLE: f64 = 1e-5;

@@ -3,7 +3,8 @@
 mod expressions;
 mod spins;
 
-use ergode::{Centred, Functions, LatticePotential, Library, Monomials, Purpose, Stream};
+use ergode::observable::{Centred, Functions, LatticePotential, Library, Monomials};
+use ergode::random::{Purpose, Stream};
 
 fn names(list: &[&str]) -> Vec<String> {
     list.iter().map(|&name| name.to_owned()).collect()

@@ -2,12 +2,18 @@
 
 use std::f64::consts::TAU;
 
+use ergode::finding::FindingKind;
+use ergode::observe::{
+    Auto, Choice, Cycle, CycleConfig, Delays, Observation, ObservationConfig, TrendKind,
+    fit_observation,
+};
+use ergode::random::{Purpose, Stream};
+use ergode::simulate::SimulateConfig;
+use ergode::systems::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+use ergode::validate::{Climatology, compare_climatology};
 use ergode::{
-    Auto, CheckConfig, Choice, Climatology, Control, Cycle, CycleConfig, Delays, Ensemble,
-    FindingKind, FitConfig, FitOptions, Fitted, LangevinModel, Observation, ObservationConfig,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, RunFolder, SimulateConfig, Stream,
-    Times, Trajectory, TrendKind, check_ensemble, compare_climatology, fit_observation, fit_with,
-    simulate_model,
+    CheckConfig, Control, Ensemble, FitConfig, FitOptions, Fitted, LangevinModel, RunFolder, Times,
+    Trajectory, check_ensemble, fit_with, simulate_model,
 };
 use ndarray::{Array2, Axis, array, s};
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use ergode::report::{Part, run_page};
+use ergode::systems::{Affine2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, SoftSpin};
 use ergode::{
-    Affine2d, Control, Ensemble, FitConfig, FitOptions, Fitted, LangevinModel, ModelField,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Part, Recipe, Results, RunFolder, SoftSpin,
-    Trajectory, Values, Verdict, fit_with, run_page,
+    Control, Ensemble, FitConfig, FitOptions, Fitted, LangevinModel, ModelField, Recipe, Results,
+    RunFolder, Trajectory, Values, Verdict, fit_with,
 };
 use ndarray::Axis;
 

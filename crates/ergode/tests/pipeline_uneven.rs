@@ -1,9 +1,11 @@
 //! From uneven and gappy data to a verdict.
 
+use ergode::finding::FindingKind;
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{Affine2d, Affine2dReference};
 use ergode::{
-    Affine2d, Affine2dReference, CheckConfig, Control, Ensemble, FindingKind, FitConfig,
-    FitOptions, Fitted, Purpose, Recipe, Severity, Stream, Times, Trajectory, Verdict,
-    check_ensemble, fit_with,
+    CheckConfig, Control, Ensemble, FitConfig, FitOptions, Fitted, Recipe, Severity, Times,
+    Trajectory, Verdict, check_ensemble, fit_with,
 };
 
 use crate::support::{Z_BOUND, affine_reference, poisson, rotating, rows};

@@ -1,12 +1,15 @@
 //! Figures and pages: what is drawn is there, well-formed and finite; fields are those of the formulas.
 
-use ergode::{
-    Arrows, Axis, BarSeries, Bars, Colours, Conclusion, Ensemble, FieldMaps, FieldPair, Figure,
-    Heatmap, LabelledMatrix, LinearMobility, Lines, Mobility, Page, Palette, Panel, PanelContent,
-    Role, Score, Section, SectionPart, Series, SeriesStyle, SpaceTime, SpinClosure, SpinMaps,
-    Standardiser, Table, TensorBasis, equation_section, field_section, hovmoeller_figure,
-    spin_section, write_figures,
+use ergode::Ensemble;
+use ergode::data::Standardiser;
+use ergode::mobility::{LinearMobility, Mobility, TensorBasis};
+use ergode::report::{
+    Arrows, Axis, BarSeries, Bars, Colours, Conclusion, FieldMaps, FieldPair, Figure, Heatmap,
+    LabelledMatrix, Lines, Page, Palette, Panel, PanelContent, Role, Section, SectionPart, Series,
+    SeriesStyle, SpaceTime, SpinClosure, SpinMaps, Table, equation_section, field_section,
+    hovmoeller_figure, spin_section, write_figures,
 };
+use ergode::score::Score;
 use ndarray::{Array2, Array3, array};
 
 /// The first fault of a text as XML: tags that do not match, attributes without quotes, stray signs.

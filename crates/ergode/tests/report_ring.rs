@@ -1,11 +1,13 @@
 //! Figures of a ring of spins: maps and errors of closures, contours, colours that can be compared.
 
-use ergode::{
-    Colours, Control, Ensemble, Heatmap, HomogeneousSlice, LinearMobility, Lines, Mobility,
-    NetworkResiduals, Page, Panel, PanelContent, ResidualLines, RingCompareConfig, RingComparison,
-    Role, Rollout, RolloutRole, SoftSpin, SpinClosure, SpinMaps, TensorBasis, compare_rings,
-    residual_section, ring_sections, spin_section,
+use ergode::mobility::{HomogeneousSlice, LinearMobility, Mobility, TensorBasis};
+use ergode::report::{
+    Colours, Heatmap, Lines, NetworkResiduals, Page, Panel, PanelContent, ResidualLines, Role,
+    SpinClosure, SpinMaps, residual_section, ring_sections, spin_section,
 };
+use ergode::systems::SoftSpin;
+use ergode::validate::{RingCompareConfig, RingComparison, Rollout, RolloutRole, compare_rings};
+use ergode::{Control, Ensemble};
 use ndarray::{Array3, array};
 
 use crate::mobility_neural::moved_ring_fit;

@@ -1,8 +1,8 @@
 //! The paper's benchmarks, done again in short.
 
-use ergode::{
-    Benchmark, Control, Recipe, ReproduceConfig, Reproduced, Results, RunFolder, Scale, reproduce,
-};
+use ergode::report::Reproduced;
+use ergode::reproduce::{Benchmark, ReproduceConfig, Scale, reproduce};
+use ergode::{Control, Recipe, Results, RunFolder};
 
 use crate::support::Z_BOUND;
 

@@ -1,11 +1,14 @@
 //! Closed-form scores against exact ones.
 
-use ergode::{
-    Affine2d, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss,
-    DoubleWell, Ensemble, Expressions, Gradients, LaggedConfig, LatticePotential, Monomials, Score,
-    ScoreObjective, SoftSpin, SpinFields, Standardiser, Subsample, Support, System, VectorFields,
-    accumulate_score, fit_logarithmic_score, fit_potential_score, fit_score, generate,
+use ergode::data::{Standardiser, Support};
+use ergode::lagged::{LaggedConfig, Subsample};
+use ergode::observable::{Expressions, LatticePotential, Monomials};
+use ergode::score::{
+    ClosedFormConfig, ClosedFormScore, Confinement, Gradients, Score, ScoreObjective, SpinFields,
+    VectorFields, accumulate_score, fit_logarithmic_score, fit_potential_score, fit_score,
 };
+use ergode::systems::{Affine2d, CoxIngersollRoss, DoubleWell, SoftSpin, System, generate};
+use ergode::{BurnIn, Control, Ensemble};
 
 use crate::support::{Z_BOUND, affine_reference, ou, relative_error, sample};
 

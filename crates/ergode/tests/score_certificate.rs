@@ -1,10 +1,11 @@
 //! Certificates of scores: exact ones pass, wrong ones do not.
 
-use ergode::{
-    Affine2d, BurnIn, CertificateConfig, ClosedFormConfig, Control, DoubleWell, Ensemble,
-    ExactFields, ExactScore, ResampleConfig, Score, ScoreCertificate, SoftSpin, System, Times,
-    Trajectory, Verdict, certificate_library, certify_score, fit_potential_score,
+use ergode::score::{
+    CertificateConfig, ClosedFormConfig, ExactScore, ResampleConfig, Score, ScoreCertificate,
+    certificate_library, certify_score, fit_potential_score,
 };
+use ergode::systems::{Affine2d, DoubleWell, ExactFields, SoftSpin, System};
+use ergode::{BurnIn, Control, Ensemble, Times, Trajectory, Verdict};
 use ndarray::Array2;
 
 use crate::support::{Z_BOUND, affine_reference, cir, ou, sample};

@@ -2,13 +2,18 @@
 
 use std::time::Instant;
 
-use ergode::{
-    ClosedFormConfig, ConditionalConfig, ConditionalScore, Confinement, Control, Ensemble,
-    ExactScore, Expressions, Gradients, LagGrid, LaggedConfig, Layout, Monomials,
-    NeuralConditionalScore, NoiseConfig, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose,
-    Score, Standardiser, Stream, Subsample, Support, Times, TrainConfig, Trajectory,
-    certify_conditional_score, fit_conditional_potential, fit_conditional_score, fit_score,
+use ergode::data::{Standardiser, Support};
+use ergode::lagged::{LagGrid, LaggedConfig, Subsample};
+use ergode::nn::TrainConfig;
+use ergode::observable::{Expressions, Monomials};
+use ergode::random::{Purpose, Stream};
+use ergode::score::{
+    ClosedFormConfig, ConditionalConfig, ConditionalScore, Confinement, ExactScore, Gradients,
+    Layout, NeuralConditionalScore, NoiseConfig, Score, certify_conditional_score,
+    fit_conditional_potential, fit_conditional_score, fit_score,
 };
+use ergode::systems::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+use ergode::{Control, Ensemble, Times, Trajectory};
 use ndarray::Array2;
 
 use crate::support::{Exact, Truth, cir, ou, relative_error, rows, sample};
@@ -96,7 +101,7 @@ fn slow_networks_learn_the_transition_scores_of_ou_and_cir() {
         degrees: vec![2, 4],
         ..ClosedFormConfig::default()
     };
-    let stationary = ergode::fit_potential_score(&data, &config, &Control::new()).unwrap();
+    let stationary = ergode::score::fit_potential_score(&data, &config, &Control::new()).unwrap();
     let clock = Instant::now();
     let score = train(&data, &stationary, &lags().1);
     let (each, all) = errors(&data, &score, &truth);

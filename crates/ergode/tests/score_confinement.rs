@@ -1,10 +1,14 @@
 //! Scores outside the samples.
 
-use ergode::{
-    Affine2d, BurnIn, ClosedFormConfig, ClosedFormScore, Confinement, Control, CoxIngersollRoss,
-    DoubleWell, Ensemble, Expressions, Gradients, LatticePotential, Monomials, Purpose, Score,
-    SoftSpin, Standardiser, Stream, Support, System, fit_potential_score, fit_score,
+use ergode::data::{Standardiser, Support};
+use ergode::observable::{Expressions, LatticePotential, Monomials};
+use ergode::random::{Purpose, Stream};
+use ergode::score::{
+    ClosedFormConfig, ClosedFormScore, Confinement, Gradients, Score, fit_potential_score,
+    fit_score,
 };
+use ergode::systems::{Affine2d, CoxIngersollRoss, DoubleWell, SoftSpin, System};
+use ergode::{BurnIn, Control, Ensemble};
 
 use crate::support::{ou, sample};
 

@@ -1,9 +1,8 @@
 //! Functions and fields on tiles, and their derivatives.
 
-use ergode::{
-    Expressions, Gradients, LatticePotential, Library, Monomials, Purpose, SpinFields, Stream,
-    VectorFields,
-};
+use ergode::observable::{Expressions, LatticePotential, Library, Monomials};
+use ergode::random::{Purpose, Stream};
+use ergode::score::{Gradients, SpinFields, VectorFields};
 
 use crate::support::names;
 

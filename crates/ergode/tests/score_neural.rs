@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
-use ergode::{
-    Affine2d, BurnIn, Control, DenoisingConfig, Ensemble, Layout, NeuralScore, NoiseConfig, Score,
-    SoftSpin, Support, System, TrainConfig, fit_denoising_score, generate,
+use ergode::data::Support;
+use ergode::nn::TrainConfig;
+use ergode::score::{
+    DenoisingConfig, Layout, NeuralScore, NoiseConfig, Score, fit_denoising_score,
 };
+use ergode::systems::{Affine2d, SoftSpin, System, generate};
+use ergode::{BurnIn, Control, Ensemble};
 
 use crate::support::{affine_reference, ou, relative_error, sample};
 
@@ -194,7 +197,7 @@ fn slow_one_network_for_all_sites_is_translation_invariant() {
 fn networks_are_confined() {
     let data = sample(&ou(), 200.0, 0.2, 16, 1);
     let score = learn(&data, &brief(Layout::Whole));
-    let standardiser = ergode::Standardiser::from_ensemble(&data).unwrap();
+    let standardiser = ergode::data::Standardiser::from_ensemble(&data).unwrap();
     let support = Support::from_ensemble(&data, &standardiser).unwrap();
     let (mut s, mut c) = ([0.0; 2], [0.0; 2]);
     for k in 0..200 {

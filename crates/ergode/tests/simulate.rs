@@ -3,12 +3,16 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ergode::{
-    Affine2d, BurnIn, Control, CoxIngersollRoss, Dimensions, DoubleWell, Dynamics, Ensemble,
-    ExactFields, Grid1d, Initial, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol,
-    Purpose, ReadOptions, Real, Scheme, Sde, SimulateConfig, SoftSpin, Spacing, Stream, System,
-    generate, read_ensemble, simulate_ensemble, simulate_to_file,
+use ergode::random::{Purpose, Stream};
+use ergode::simd::Real;
+use ergode::simulate::{
+    Dimensions, Dynamics, Initial, Sde, SimulateConfig, simulate_ensemble, simulate_to_file,
 };
+use ergode::systems::{
+    Affine2d, CoxIngersollRoss, DoubleWell, ExactFields, Grid1d, OrnsteinUhlenbeck,
+    OrnsteinUhlenbeckParameters, Protocol, SoftSpin, Spacing, System, generate,
+};
+use ergode::{BurnIn, Control, Ensemble, ReadOptions, Scheme, read_ensemble};
 
 use crate::support::{
     Estimate, KS_BOUND, Z_BOUND, affine_reference, ends, interpolate, kolmogorov_smirnov, lagged,

@@ -6,10 +6,13 @@ pub(crate) use systems::{Exact, Truth, cir, ou, poisson, poisson_record, rotatin
 
 use std::sync::OnceLock;
 
-use ergode::{
-    Affine2d, Affine2dReference, Control, Ensemble, ExactFields, ExactScore, Initial, Mobility,
-    Scheme, Score, Sde, SimulateConfig, Standardiser, Stream, System, Values,
-};
+use ergode::data::Standardiser;
+use ergode::mobility::Mobility;
+use ergode::random::Stream;
+use ergode::score::{ExactScore, Score};
+use ergode::simulate::{Initial, Sde, SimulateConfig};
+use ergode::systems::{Affine2d, Affine2dReference, ExactFields, System};
+use ergode::{Control, Ensemble, Scheme, Values};
 use ndarray::Array2;
 
 /// A mean over independent blocks, with its standard error.
@@ -105,7 +108,7 @@ pub(crate) fn sample(
     protocol.simulate.save_every = interval;
     protocol.simulate.trajectories = trajectories;
     protocol.simulate.seed = seed;
-    ergode::generate(system, &protocol, &Control::new())
+    ergode::systems::generate(system, &protocol, &Control::new())
         .unwrap()
         .ensemble
 }
@@ -130,7 +133,8 @@ pub(crate) fn ends(
         burn_in: 0.0,
     };
     let run =
-        ergode::simulate_ensemble(sde, &Initial::Drawn(draw), &config, &Control::new()).unwrap();
+        ergode::simulate::simulate_ensemble(sde, &Initial::Drawn(draw), &config, &Control::new())
+            .unwrap();
     assert!(run.failures.is_empty());
     let pick = |row: usize| {
         Array2::from_shape_fn((trajectories, sde.dim()), |(k, i)| {

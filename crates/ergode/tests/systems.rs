@@ -1,9 +1,10 @@
 //! Reference systems against their exact answers.
 
-use ergode::{
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{
     Affine2d, Affine2dReference, CoxIngersollRoss, DoubleWell, ExactFields, Grid1d,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose, SYSTEMS, SoftSpin, Spacing, Stream,
-    System, system_by_name,
+    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, SYSTEMS, SoftSpin, Spacing, System,
+    system_by_name,
 };
 use serde_json::Map;
 
@@ -306,7 +307,7 @@ fn one_dimensional_grids_recover_density_score_and_correlations() {
 #[test]
 fn two_dimensional_grid_recovers_ou() {
     let ou = ou();
-    let grid = ergode::Grid2d::solve(&ou, [-7.0, -5.5], [7.0, 5.5], 256).unwrap();
+    let grid = ergode::systems::Grid2d::solve(&ou, [-7.0, -5.5], [7.0, 5.5], 256).unwrap();
     let exact = ou.exact_fields().unwrap();
     let m = ou.mobility_matrix();
     let r = 0.5 * (m[[1, 0]] - m[[0, 1]]);

@@ -1,10 +1,11 @@
 //! Rollouts against held-out data: perfect models pass, planted defects do not.
 
-use ergode::{
-    Control, Dimensions, DoubleWell, Dynamics, Ensemble, Finding, FindingKind, Initial,
-    OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Real, Rollout, RolloutRole, Scheme, Sde,
-    Severity, SimulateConfig, System, ValidateConfig, Validation, Verdict, validate_rollouts,
-};
+use ergode::finding::FindingKind;
+use ergode::simd::Real;
+use ergode::simulate::{Dimensions, Dynamics, Initial, Sde, SimulateConfig};
+use ergode::systems::{DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System};
+use ergode::validate::{Rollout, RolloutRole, ValidateConfig, Validation, validate_rollouts};
+use ergode::{Control, Ensemble, Finding, Scheme, Severity, Verdict};
 use ndarray::Array2;
 
 use crate::support::{ou, sample};
@@ -39,8 +40,8 @@ fn defective(
         scheme: Scheme::Euler,
         burn_in: 10.0,
     };
-    let draw = |stream: &mut ergode::Stream, x: &mut [f64]| truth.draw_initial(stream, x);
-    ergode::simulate_ensemble(sde, &Initial::Drawn(&draw), &config, &Control::new())
+    let draw = |stream: &mut ergode::random::Stream, x: &mut [f64]| truth.draw_initial(stream, x);
+    ergode::simulate::simulate_ensemble(sde, &Initial::Drawn(&draw), &config, &Control::new())
         .unwrap()
         .ensemble
         .with_names(truth.coordinate_names())
@@ -365,7 +366,7 @@ fn uneven_records_and_many_coordinates() {
     let system = ou();
     let uneven = |seed: u64| {
         let even = sample(&system, 100.0, 0.05, 16, seed);
-        let mut stream = ergode::Stream::new(seed, ergode::Purpose::Analysis, 0);
+        let mut stream = ergode::random::Stream::new(seed, ergode::random::Purpose::Analysis, 0);
         let trajectories = (0..even.len()).map(|k| {
             let all = crate::support::rows(&even, k);
             let kept: Vec<usize> = (0..all.nrows())

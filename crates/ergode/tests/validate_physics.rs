@@ -1,12 +1,18 @@
 //! Entropy production, time scales and responses against exact answers.
 
-use ergode::{
-    ClosedFormConfig, Control, DoubleWell, Ensemble, ExactFields, ExactScore, GalerkinReference,
-    LinearMobility, Mobility, Monomials, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Purpose,
-    RecipeConfig, Scheme, Score, SimulateConfig, SpectrumConfig, Stream, System, check_response,
-    compare_spectra, entropy_production, entropy_production_of_fit, fit_mobility_recipe,
-    fit_potential_score,
+use ergode::mobility::{LinearMobility, Mobility, RecipeConfig, fit_mobility_recipe};
+use ergode::observable::Monomials;
+use ergode::random::{Purpose, Stream};
+use ergode::score::{ClosedFormConfig, ExactScore, Score, fit_potential_score};
+use ergode::simulate::SimulateConfig;
+use ergode::systems::{
+    DoubleWell, ExactFields, GalerkinReference, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters,
+    System,
 };
+use ergode::validate::{
+    SpectrumConfig, check_response, compare_spectra, entropy_production, entropy_production_of_fit,
+};
+use ergode::{Control, Ensemble, Scheme};
 use ndarray::{Array1, Array2, Array3};
 
 use crate::support::{Z_BOUND, ou, sample};

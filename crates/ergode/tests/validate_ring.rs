@@ -1,9 +1,8 @@
 //! Rings of sites beside data: exact correlations, the noise floor, and planted defects.
 
-use ergode::{
-    Control, Ensemble, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, RingCompareConfig,
-    RingComparison, Rollout, RolloutRole, SoftSpin, compare_rings,
-};
+use ergode::systems::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, SoftSpin};
+use ergode::validate::{RingCompareConfig, RingComparison, Rollout, RolloutRole, compare_rings};
+use ergode::{Control, Ensemble};
 use ndarray::Array2;
 
 use crate::support::{Z_BOUND, sample};
@@ -106,13 +105,13 @@ fn spins(gamma: f64, m_star: f64, seed: u64) -> Ensemble {
         exchange: 0.1,
         ..SoftSpin::default()
     };
-    let mut protocol = ergode::System::protocol(&system);
+    let mut protocol = ergode::systems::System::protocol(&system);
     protocol.simulate.dt = 1e-3;
     protocol.simulate.save_every = 0.04;
     protocol.simulate.time = 80.0;
     protocol.simulate.trajectories = 48;
     protocol.simulate.seed = seed;
-    ergode::generate(&system, &protocol, &Control::new())
+    ergode::systems::generate(&system, &protocol, &Control::new())
         .unwrap()
         .ensemble
 }

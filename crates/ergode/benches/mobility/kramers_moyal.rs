@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use ergode::{
-    Control, Ensemble, Functions, LinearMobility, Monomials, PolynomialConfig, Result,
-    Standardiser, TensorBasis, accumulate_polynomials,
-};
+use ergode::data::Standardiser;
+use ergode::mobility::{LinearMobility, PolynomialConfig, TensorBasis, accumulate_polynomials};
+use ergode::observable::{Functions, Monomials};
+use ergode::{Control, Ensemble, Result};
 use faer::Mat;
 use faer::linalg::solvers::Solve;
 use ndarray::Array3;

@@ -9,12 +9,14 @@ mod plot;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ergode::{
-    Affine2d, Affine2dReference, BurnIn, Control, Ensemble, Equations, LadderConfig,
-    LinearMobility, MobilityConfig, MobilityFit, PolynomialConfig, PolynomialSums, Result,
-    Semigroup, SemigroupConfig, Standardiser, System, TensorBasis, Weak, WeakConfig,
-    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_ladder, generate,
+use ergode::data::Standardiser;
+use ergode::mobility::{
+    Equations, LadderConfig, LinearMobility, MobilityConfig, MobilityFit, PolynomialConfig,
+    PolynomialSums, Semigroup, SemigroupConfig, TensorBasis, Weak, WeakConfig,
+    accumulate_polynomials, doubling_lags, fit_mobility, fit_mobility_ladder,
 };
+use ergode::systems::{Affine2d, Affine2dReference, System, generate};
+use ergode::{BurnIn, Control, Ensemble, Result};
 use kramers_moyal::Variant;
 
 /// The decorrelation time of the system: the longest lag of the semigroup fits.

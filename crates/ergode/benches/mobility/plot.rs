@@ -1,6 +1,6 @@
 //! The errors against the sampling interval as a drawing, on logarithmic axes.
 
-use ergode::{Axis, Figure, Lines, Panel, Role, Series, SeriesStyle};
+use ergode::report::{Axis, Figure, Lines, Panel, Role, Series, SeriesStyle};
 
 use super::{CORRECTED, EXTRAPOLATED, HORIZON, LADDER, Measured, PLAIN, SEMIGROUP, WEAK};
 

@@ -41,7 +41,8 @@ const FEWEST: usize = 32;
 /// represented.
 ///
 /// ```
-/// use ergode::{CheckConfig, Control, OrnsteinUhlenbeck, System, Verdict, check_ensemble, generate};
+/// use ergode::{CheckConfig, Control, Verdict, check_ensemble};
+/// use ergode::systems::{OrnsteinUhlenbeck, System, generate};
 ///
 /// let system = OrnsteinUhlenbeck::new(Default::default())?;
 /// let data = generate(&system, &system.protocol(), &Control::new())?.ensemble;

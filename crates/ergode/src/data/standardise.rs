@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 /// The affine map that gives every coordinate mean zero and unit variance.
 ///
 /// ```
-/// use ergode::{Ensemble, Standardiser};
+/// use ergode::Ensemble;
+/// use ergode::data::Standardiser;
 /// use ndarray::array;
 ///
 /// let ensemble = Ensemble::from_array(array![[1.0], [3.0]], 1.0)?;

@@ -76,7 +76,7 @@ impl LangevinModel {
     /// Standard errors of a field on a tile of raw states, of the shape of [`LangevinModel::field`].
     ///
     /// With δβ_b and δc_b the deviations of the coefficients of score and mobility without the block b
-    /// ([`Jackknife`](crate::Jackknife)), δs_b and δM_b those of the fields that they belong to, the error of
+    /// ([`Jackknife`](crate::lagged::Jackknife)), δs_b and δM_b those of the fields that they belong to, the error of
     /// the drift is, to first order,
     ///
     /// σ² = Σ_b (M δs_b + δM_b s + ∇·δM_b)²,

@@ -71,7 +71,7 @@ impl Provenance {
 /// matrices as (D·D, n), entry (i, j) in row i·D + j. Slices of the wrong length are a fault of the
 /// caller, and panic.
 ///
-/// Outside the samples the score pulls back to them ([`Confinement`](crate::Confinement)), and a
+/// Outside the samples the score pulls back to them ([`Confinement`](crate::score::Confinement)), and a
 /// polynomial M has the value of the nearest state in their box, so that it does not run away.
 #[derive(Clone, Debug)]
 pub struct LangevinModel {

@@ -118,10 +118,12 @@ pub fn certificate_library(names: &[String]) -> Result<Monomials> {
 /// the work is stopped.
 ///
 /// ```
-/// use ergode::{
-///     CertificateConfig, ClosedFormConfig, Control, OrnsteinUhlenbeck, System, Verdict,
-///     certificate_library, certify_score, fit_potential_score, generate,
+/// use ergode::{Control, Verdict};
+/// use ergode::score::{
+///     CertificateConfig, ClosedFormConfig, certificate_library, certify_score,
+///     fit_potential_score,
 /// };
+/// use ergode::systems::{OrnsteinUhlenbeck, System, generate};
 ///
 /// let system = OrnsteinUhlenbeck::new(Default::default())?;
 /// let (mut protocol, control) = (system.protocol(), Control::new());

@@ -1,7 +1,7 @@
 //! Reference systems, each with its exact answers.
 //!
 //! A system is one file: parameters with the paper's values as defaults, their validation, the
-//! equation ([`Dynamics`](crate::Dynamics)), the exact score and mobility, and whatever else is
+//! equation ([`Dynamics`](crate::simulate::Dynamics)), the exact score and mobility, and whatever else is
 //! known in closed form. One line in [`SYSTEMS`] makes it available by name.
 
 mod affine2d;

@@ -113,10 +113,9 @@ pub struct Validation {
 /// have no common multiple among them, records are too short, or the work is stopped.
 ///
 /// ```
-/// use ergode::{
-///     Control, OrnsteinUhlenbeck, RolloutRole, Rollout, System, ValidateConfig, Verdict, generate,
-///     validate_rollouts,
-/// };
+/// use ergode::{Control, Verdict};
+/// use ergode::systems::{OrnsteinUhlenbeck, System, generate};
+/// use ergode::validate::{RolloutRole, Rollout, ValidateConfig, validate_rollouts};
 ///
 /// let system = OrnsteinUhlenbeck::new(Default::default())?;
 /// let (mut protocol, control) = (system.protocol(), Control::new());

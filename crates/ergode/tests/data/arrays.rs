@@ -1,6 +1,7 @@
 //! Formats that hold everything an ensemble has: NetCDF, HDF5, Zarr and Parquet.
 
-use ergode::{Ensemble, Units, write_ensemble};
+use ergode::data::Units;
+use ergode::{Ensemble, write_ensemble};
 
 use super::{Folder, assert_same, even, numbers, plain, samples};
 

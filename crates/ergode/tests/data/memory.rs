@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use ergode::{
-    BurnIn, Ensemble, Segment, SharedRows, Standardiser, Times, Trajectory, Values, write_ensemble,
-};
+use ergode::data::{Segment, Standardiser};
+use ergode::{BurnIn, Ensemble, SharedRows, Times, Trajectory, Values, write_ensemble};
 use ndarray::{Array3, ShapeBuilder, array};
 
 use super::{Folder, even, numbers, refused, samples, uneven};

@@ -4,10 +4,15 @@ use std::fs::{self, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
+use ergode::data::Standardiser;
+use ergode::finding::FindingKind;
+use ergode::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
+use ergode::observable::Monomials;
+use ergode::systems::{Affine2d, System, generate};
 use ergode::{
-    Affine2d, BurnIn, CheckConfig, Control, Ensemble, FindingKind, LagGrid, LaggedConfig,
-    Monomials, ReadOptions, Recipe, RecipeConfig, Standardiser, Subsample, System, Values,
-    accumulate_lagged, check_ensemble, fit_mobility_recipe, generate, write_ensemble,
+    BurnIn, CheckConfig, Control, Ensemble, ReadOptions, Recipe, Values, check_ensemble,
+    write_ensemble,
 };
 use ndarray::{Array2, Array3, Axis, array, concatenate};
 

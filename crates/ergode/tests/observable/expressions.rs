@@ -1,6 +1,7 @@
 //! Functions written as text.
 
-use ergode::{Expressions, Functions, Library, Purpose, Stream};
+use ergode::observable::{Expressions, Functions, Library};
+use ergode::random::{Purpose, Stream};
 
 use super::{check_derivatives, check_tiles, close, names};
 

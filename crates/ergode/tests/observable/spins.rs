@@ -1,8 +1,8 @@
 //! The vector families of a ring of spins.
 
-use ergode::{
-    Functions, LatticeAverage, Purpose, RadialBasis, SoftSpin, SpinFamilies, Stream, System,
-};
+use ergode::observable::{Functions, LatticeAverage, RadialBasis, SpinFamilies};
+use ergode::random::{Purpose, Stream};
+use ergode::systems::{SoftSpin, System};
 use ndarray::Array2;
 
 use super::{check_derivatives, check_tiles, close, random_state};

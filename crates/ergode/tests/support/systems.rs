@@ -1,9 +1,12 @@
 //! Reference systems and records of them.
 
-use ergode::{
-    ConditionalScore, Control, CoxIngersollRoss, Ensemble, OrnsteinUhlenbeck,
-    OrnsteinUhlenbeckParameters, Protocol, Stream, System, Times, Trajectory, generate_uneven,
+use ergode::random::Stream;
+use ergode::score::ConditionalScore;
+use ergode::systems::{
+    CoxIngersollRoss, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, Protocol, System,
+    generate_uneven,
 };
+use ergode::{Control, Ensemble, Times, Trajectory};
 use ndarray::Array2;
 
 /// The default Ornstein-Uhlenbeck process.
@@ -69,7 +72,7 @@ pub(crate) fn poisson_record(
     count: usize,
     mut stream: Stream,
 ) -> Trajectory {
-    let dim = ergode::Dimensions::dim(system);
+    let dim = ergode::simulate::Dimensions::dim(system);
     let mut x = vec![0.0; dim];
     system.draw_initial(&mut stream, &mut x);
     let (mut values, mut times, mut t) = (Array2::zeros((count, dim)), Vec::new(), 0.0);

@@ -93,7 +93,7 @@ impl LatticeWeak {
     }
 
     /// The test functions φ_n in monomials of one site, (n, α), in the order of
-    /// [`Monomials`](crate::Monomials) from the constant on.
+    /// [`Monomials`](crate::observable::Monomials) from the constant on.
     pub fn tests(&self) -> ArrayView2<'_, f64> {
         self.plan.tests.view()
     }

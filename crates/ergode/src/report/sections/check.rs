@@ -23,7 +23,7 @@ pub fn check_page(title: &str, report: &CheckReport) -> Page {
 /// What the record says about each coordinate: a table, and autocorrelations with their errors.
 ///
 /// The findings are not repeated here: they are the reasons of the page's verdict
-/// ([`Conclusion`](crate::Conclusion)).
+/// ([`Conclusion`](crate::report::Conclusion)).
 pub fn check_section(report: &CheckReport) -> Section {
     let mut section = Section::new("check", "The record");
     let uneven = if report.even_sampling { "" } else { "about " };

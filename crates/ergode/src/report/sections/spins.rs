@@ -27,7 +27,7 @@ pub struct SpinClosure<'a> {
     pub name: &'a str,
     /// What it is.
     pub role: Role,
-    /// The block, a mobility of three coordinates; [`HomogeneousSlice`](crate::HomogeneousSlice) makes
+    /// The block, a mobility of three coordinates; [`HomogeneousSlice`](crate::mobility::HomogeneousSlice) makes
     /// one of a field in which sites depend on their neighbours.
     pub block: &'a dyn Mobility,
 }
