@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// A maximal run of consecutive rows of one trajectory without NaN.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Index of the trajectory in [`Ensemble::trajectories`].
+    /// Index of the trajectory in [`Ensemble::trajectories`](super::Ensemble::trajectories).
     pub trajectory: usize,
     /// The rows of that trajectory.
     pub rows: Range<usize>,

@@ -7,7 +7,7 @@ use crate::lagged::Blocking;
 use crate::validate::curves::Comparison;
 use crate::validate::rollout::RolloutRole;
 
-/// What [`compare_rings`] looks at.
+/// What [`compare_rings`](crate::validate::compare_rings) looks at.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RingCompareConfig {
@@ -97,7 +97,7 @@ pub struct RingRollout {
     pub window: Array2<f64>,
 }
 
-/// Rollouts on a ring compared with data; see [`compare_rings`].
+/// Rollouts on a ring compared with data; see [`compare_rings`](crate::validate::compare_rings).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RingComparison {
     /// Names of the coordinates, site by site.
