@@ -1,13 +1,21 @@
 //! The container format Blosc 1.
 
-use super::codec::{Codec, unpack_lz4};
 use super::fault::{Fault, fault};
+use super::unpack::{read, unpack_lz4, unpack_zstd};
 
 /// Bytes of the header.
 const HEADER: usize = 16;
 
 /// Blocks shorter than this many elements are not split by bytes of elements.
 const SHORTEST_SPLIT: usize = 128;
+
+/// How the blocks of a container are packed.
+#[derive(Clone, Copy)]
+enum Method {
+    Lz4,
+    Zlib,
+    Zstd,
+}
 
 /// The data of a container, at most `most` bytes.
 ///
@@ -38,10 +46,10 @@ pub(crate) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
             "is packed by Blosc with its bits shuffled, which is not known; use shuffle=1",
         );
     }
-    let codec = match flags >> 5 {
-        1 => Codec::Lz4,
-        3 => Codec::Zlib,
-        4 => Codec::Zstd,
+    let method = match flags >> 5 {
+        1 => Method::Lz4,
+        3 => Method::Zlib,
+        4 => Method::Zstd,
         _ => {
             return fault(
                 "is packed by Blosc with a method that is not known; use lz4, zlib or zstd",
@@ -61,7 +69,7 @@ pub(crate) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
         unpack_block(
             packed,
             start,
-            codec,
+            method,
             if split { width } else { 1 },
             expected,
             &mut scratch,
@@ -83,7 +91,7 @@ fn damaged<T>() -> Result<T, Fault> {
 fn unpack_block(
     packed: &[u8],
     mut at: usize,
-    codec: Codec,
+    method: Method,
     parts: usize,
     size: usize,
     out: &mut Vec<u8>,
@@ -104,12 +112,13 @@ fn unpack_block(
             return damaged();
         };
         let before = out.len();
-        if length == expected {
-            out.extend_from_slice(bytes);
-        } else if codec == Codec::Lz4 {
-            unpack_lz4(bytes, expected, out)?;
-        } else {
-            out.append(&mut codec.unpack(bytes, expected)?);
+        match method {
+            _ if length == expected => out.extend_from_slice(bytes),
+            Method::Lz4 => unpack_lz4(bytes, expected, out)?,
+            Method::Zlib => {
+                out.append(&mut read(flate2::read::ZlibDecoder::new(bytes), expected)?);
+            }
+            Method::Zstd => out.append(&mut unpack_zstd(bytes, expected)?),
         }
         if out.len() - before != expected {
             return damaged();

@@ -34,6 +34,7 @@ mod read;
 mod registry;
 mod rows;
 mod table;
+mod unpack;
 mod write;
 #[cfg(feature = "zarr")]
 mod zarr;
