@@ -88,7 +88,7 @@ fn slow_a_stopped_fit_goes_on_to_the_same_result() {
     // Another seed is another fit.
     let other = FitConfig { seed: 1, ..config };
     let other = fit(&data, &other, broken.path()).unwrap();
-    assert_ne!(timeless(&other.results()), timeless(&expected.results()));
+    assert_ne!(timeless(other.results()), timeless(expected.results()));
 }
 
 /// The model of a run is in its folder, complete; a folder that another run writes to is refused.
@@ -135,7 +135,7 @@ fn a_run_is_a_folder() {
     // A damaged model is learned anew.
     std::fs::write(folder.path().join("model.safetensors"), b"short").unwrap();
     let again = fit(&data, &FitConfig::default(), folder.path()).unwrap();
-    assert_eq!(timeless(&again.results()), timeless(fitted.results()));
+    assert_eq!(timeless(again.results()), timeless(fitted.results()));
 }
 
 /// A part that could not be computed leaves a note on the page.

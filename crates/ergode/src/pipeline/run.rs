@@ -320,5 +320,5 @@ fn fields(
     let exact = score.as_ref().zip(mobility.as_ref());
     let exact = exact.map(|(score, mobility)| FieldPair { score, mobility });
     let maps = FieldMaps::new(pair, exact, held_out);
-    Part::of(maps.map(FieldRecord::Plane)).map(Some)
+    Part::of(maps.map(|maps| FieldRecord::Plane(Box::new(maps)))).map(Some)
 }

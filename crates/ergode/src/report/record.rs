@@ -93,7 +93,7 @@ pub struct LearnedRecord {
 #[serde(rename_all = "kebab-case")]
 pub enum FieldRecord {
     /// Of one or two coordinates.
-    Plane(FieldMaps),
+    Plane(Box<FieldMaps>),
     /// The onsite block of spins.
     Spins(SpinMaps),
 }
