@@ -11,3 +11,6 @@ pub(crate) const KICKS: usize = 12;
 
 /// Coordinates of a state with delays.
 pub(crate) const DELAYED_STATE: usize = 6;
+
+/// Coordinates of a record; more are rows and columns exchanged, or too many for any estimate.
+pub(crate) const RECORD: usize = 10_000;

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::trajectory::{Times, Trajectory, Values};
 use crate::control::Control;
 use crate::error::{Error, Result};
+use crate::limits;
 
 /// A maximal run of consecutive rows of one trajectory without NaN.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,18 +123,16 @@ pub(crate) fn check_increasing(
     Ok(())
 }
 
-/// More coordinates than this are more than any estimate of theirs could be made from.
-const MOST_COORDINATES: usize = 10_000;
-
 /// Refuses more coordinates than can be used.
 pub(crate) fn check_dim(dim: usize) -> Result<()> {
-    if dim <= MOST_COORDINATES {
+    if dim <= limits::RECORD {
         return Ok(());
     }
     Err(Error::input(format!(
-        "there are {dim} coordinates, more than {MOST_COORDINATES}; rows are times and columns are \
+        "there are {dim} coordinates, more than {}; rows are times and columns are \
          coordinates: transpose the array if it is the other way round, or reduce the coordinates, \
-         for example to their principal components"
+         for example to their principal components",
+        limits::RECORD
     )))
 }
 
