@@ -135,3 +135,41 @@ impl States {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::data::Times;
+
+    #[test]
+    fn tiles_hold_the_rows_of_every_storage() {
+        let values = Array2::from_shape_fn((40, 3), |(row, j)| (10 * row + j) as f64);
+        let single = values.mapv(|x| x as f32);
+        let whole = Trajectory::new(values, Times::every(1.0));
+        for trajectory in [
+            whole.clone(),
+            whole.slice(1..40, 3),
+            Trajectory::new(single, Times::every(1.0)),
+        ] {
+            let mut row = vec![0.0; 3];
+            let mut check = |states: &States, rows: &[usize]| {
+                assert_eq!(states.count(), rows.len());
+                for (s, &i) in rows.iter().enumerate() {
+                    trajectory.row(i, &mut row);
+                    for (j, x) in row.iter().enumerate() {
+                        assert_eq!(states[j * rows.len() + s], *x);
+                    }
+                }
+            };
+            let mut states = States::default();
+            states.load(&trajectory, 2..9);
+            check(&states, &[2, 3, 4, 5, 6, 7, 8]);
+            states.pick(&trajectory, [7, 0, 7].into_iter());
+            check(&states, &[7, 0, 7]);
+            states.load(&trajectory, 5..5);
+            check(&states, &[]);
+        }
+    }
+}
