@@ -39,11 +39,13 @@
 //! Read, check, fit, validate, simulate:
 //!
 //! ```
+//! use ergode::simulate::SimulateConfig;
 //! use ergode::{
-//!     CheckConfig, Control, FitConfig, ReadOptions, Scheme, SimulateConfig, check_ensemble, fit,
-//!     read_ensemble, simulate_model, validate_model,
+//!     CheckConfig, Control, FitConfig, ReadOptions, Scheme, check_ensemble, fit, read_ensemble,
+//!     simulate_model, validate_model,
 //! };
-//! # use ergode::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System, generate, write_ensemble};
+//! # use ergode::systems::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System, generate};
+//! # use ergode::write_ensemble;
 //! # let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
 //! #     drift: vec![vec![1.0]], diffusion: vec![vec![1.0]], mean: vec![0.0],
 //! # })?;
