@@ -67,7 +67,7 @@ def test_configuration_is_checked():
             eg.Langevin(**parameters).fit(np.zeros((9, 1)), dt=1)
 
     refused("options: mobility.recipe=\"best\"", recipe="best")
-    refused("there is no `horizons`", options={"mobility.horizons": 1})
+    refused("unknown key `horizons`", options={"mobility.horizons": 1})
     refused("is of type set", options={"seed": {1}})
     with pytest.raises(eg.InputError, match="no target y"):
         eg.Langevin().fit(np.zeros((9, 1)), [1], dt=1)

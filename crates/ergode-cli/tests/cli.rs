@@ -327,7 +327,7 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
     let cases: [(&[&str], &str); 5] = [
         (
             &["fit", "data.npz", "-o", "run2", "--set", "sed=1"],
-            "there is no `sed`",
+            "unknown key `sed`",
         ),
         (
             &["fit", "data.npz", "-o", "run2", "-c", "run/model.json"],

@@ -37,7 +37,9 @@ fn advice(source: &std::io::Error) -> &'static str {
     };
     match source.kind() {
         StorageFull | QuotaExceeded | FileTooLarge => "; free some space, or write elsewhere",
-        PermissionDenied | ReadOnlyFilesystem => "; choose another place, or get the permission",
+        PermissionDenied | ReadOnlyFilesystem => {
+            "; choose another folder, or change the permissions"
+        }
         _ => "",
     }
 }

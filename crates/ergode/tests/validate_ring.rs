@@ -200,7 +200,7 @@ fn records_that_cannot_be_compared_are_refused() {
     let other = sample(&system, 20.0, 0.2, 4, 2);
     let error = refuse(&[rollout("sparse", RolloutRole::Learned, other)], config());
     assert!(
-        error.contains("sparse has a sample every 0.2 and the data every 0.1"),
+        error.contains("sparse has sampling interval 0.2 and the data 0.1"),
         "{error}"
     );
     let other = sample(&linear_ring(4), 20.0, 0.1, 4, 2);

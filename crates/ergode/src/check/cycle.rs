@@ -77,15 +77,15 @@ pub(super) fn find(
                 Severity::Warn
             },
             format!(
-                "coordinate '{}' has a cycle of period {} with an amplitude of {size:.2} of its \
-                 standard deviation",
+                "coordinate '{}' has a cycle of period {} with an amplitude of {size:.2} standard \
+                 deviations",
                 record.ensemble.names()[line.coordinate],
                 digits(1.0 / line.frequency),
             ),
             if small {
-                "small enough to be left alone"
+                "small enough to ignore"
             } else {
-                "let the cycle be part of the model (cycle.period, its length or \"auto\")"
+                "include the cycle in the model: set cycle.period to its length or to \"auto\""
             },
         ));
         for a in &mut line.amplitudes {

@@ -39,7 +39,7 @@ pub(super) fn find(
                 names[i], names[j]
             ),
             format!(
-                "leave '{}' out, or replace it by its difference from '{}'",
+                "drop '{}', or replace it by its difference from '{}'",
                 names[j], names[i]
             ),
         ));
@@ -67,7 +67,7 @@ pub(super) fn find(
                 involved.join(", "),
                 values[0]
             ),
-            format!("leave {} out", involved[0]),
+            format!("drop {}", involved[0]),
         ));
         kept.remove(order[0]);
     }

@@ -116,10 +116,10 @@ pub(super) fn test(
             100.0 * outcome.values[k].abs(),
         ),
         if dim > FEW {
-            "add delays (delays.count, a number or \"auto\") or observe more coordinates; strongly \
-             nonlinear coupling between many coordinates can look alike"
+            "add delays (set delays.count to a number or \"auto\") or observe more coordinates; strong \
+             nonlinear coupling between many coordinates can have the same effect"
         } else {
-            "add delays (delays.count, a number or \"auto\") or observe more coordinates"
+            "add delays (set delays.count to a number or \"auto\") or observe more coordinates"
         },
     );
     Ok(Some(MarkovOutcome {

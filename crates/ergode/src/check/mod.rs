@@ -69,7 +69,7 @@ fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Resu
             FindingKind::ShortRecord,
             Severity::Fail,
             format!(
-                "there is too little to test: {} samples, at most {} in a row, {} coordinates that vary",
+                "too little data to test: {} samples, at most {} in a row, {} coordinates that vary",
                 ensemble.samples(),
                 record::longest(ensemble),
                 active.len()
@@ -355,23 +355,23 @@ fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Fin
         },
         if crosses {
             format!(
-                "the data hold only {many:.0} decorrelation times of the slowest coordinate \
-                 '{name}', {} each; {:.0} are advisable",
+                "the record spans only {many:.0} decorrelation times of the slowest coordinate '{name}' \
+                 ({} each); at least {:.0} are recommended",
                 digits(time),
                 config.short_warn
             )
         } else {
             format!(
-                "the autocorrelation of '{name}' does not fall below {threshold} within the \
-                 reachable lags, up to {}: the data hold at most {many:.0} decorrelation times",
+                "the autocorrelation of '{name}' does not fall below {threshold} within the available \
+                 lags (up to {}): the record spans at most {many:.0} decorrelation times",
                 digits(time)
             )
         },
         if crosses {
             "collect a longer record or more trajectories"
         } else {
-            "collect longer trajectories, with fewer gaps: lags do not reach across these, unless \
-             they are told to be samples that were not taken (bridge_gaps)"
+            "collect longer trajectories with fewer gaps; lags do not cross gaps unless bridge_gaps = \
+             true, for gaps that are missing samples"
         },
     ))
 }
@@ -387,13 +387,13 @@ fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Opt
     let (severity, advice) = if ratio > config.coarse_fail {
         (
             Severity::Fail,
-            "sample more often: little of the dynamics is left between samples",
+            "sample more often: consecutive samples are almost independent",
         )
     } else if ratio > config.coarse_warn {
         (
             Severity::Warn,
-            "use the semigroup form, or sample more often: rules that differentiate or integrate \
-             over lags fail",
+            "use recipe semigroup, or sample more often; recipes that differentiate or integrate over \
+             lags fail here",
         )
     } else {
         return None;
@@ -402,7 +402,7 @@ fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Opt
         FindingKind::CoarseSampling,
         severity,
         format!(
-            "the sampling interval {} is {ratio:.2} of the fastest decorrelation time, {} of '{}'",
+            "the sampling interval {} is {ratio:.2} times the shortest decorrelation time, {} of '{}'",
             digits(record.interval),
             digits(time),
             record.ensemble.names()[k]
@@ -423,6 +423,6 @@ fn usable_lags(report: &mut CheckReport, first: f64) {
         FindingKind::UsableLags,
         Severity::Info,
         format!("lags from {} to {} are usable", digits(first), digits(last)),
-        "choose the lags of a fit in this range",
+        "choose lags in this range",
     ));
 }

@@ -40,14 +40,14 @@ pub(super) fn find(
                 FindingKind::Noise,
                 Severity::Warn,
                 format!(
-                    "coordinate '{}' carries measurement noise: {:.1} % of its variance, a noise of \
-                     {:.2} of its standard deviation (z = {z:.1})",
+                    "coordinate '{}' has measurement noise: {:.1} % of its variance, {:.2} of its \
+                     standard deviation (z = {z:.1})",
                     record.ensemble.names()[j],
                     100.0 * fraction,
                     fraction.sqrt(),
                 ),
-                "a fit with a polynomial mobility takes it out (mobility.noise); a network does not, give it \
-                 averages of neighbouring samples",
+                "a polynomial mobility corrects for the noise (mobility.noise); a network does not: \
+                 average neighbouring samples first",
             ));
             true
         })

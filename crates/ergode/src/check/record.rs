@@ -150,22 +150,23 @@ pub(super) fn unevenness(ensemble: &Ensemble) -> Option<Finding> {
             FindingKind::UnevenSampling,
             Severity::Warn,
             format!(
-                "some trajectories have a sample every {}, others every {}",
+                "sampling intervals differ between trajectories: {} in some, {} in others",
                 digits(least),
                 digits(most)
             ),
-            "look whether all count time in the same unit; where they do, fit the two kinds apart",
+            "check that all trajectories use the same unit of time; if they do, fit each sampling \
+             interval separately",
         ));
     }
     let longest = neighbours(ensemble).fold(0.0, f64::max);
     let message = format!(
-        "samples are at uneven times: neighbours are {} apart in the median, {} in the mean, {} at most",
+        "sampling is uneven: the median interval is {}, the mean {}, the longest {}",
         digits(typical),
         digits(interval(ensemble)),
         digits(longest)
     );
-    let advice =
-        "a fit collects pairs in windows of lags; spectra and passage times are not compared";
+    let advice = "the fit groups pairs of samples into windows of lags; the validation leaves out spectra and \
+         passage times";
     Some(Finding::new(
         FindingKind::UnevenSampling,
         Severity::Info,
@@ -196,14 +197,14 @@ pub(super) fn gaps(ensemble: &Ensemble) -> Option<Finding> {
     let middle = lengths.len() / 2;
     let typical = *lengths.select_nth_unstable(middle).1;
     let message = format!(
-        "{} gaps: {:.1} % of the rows are missing, and the stretches in between have {typical} rows in the \
-         median, {} at most",
+        "{} gaps: {:.1} % of the rows are missing, the median length of a stretch without gaps is \
+         {typical} rows, the longest {}",
         gaps.count(),
         100.0 * (rows - ensemble.samples()) as f64 / rows as f64,
         longest(ensemble)
     );
-    let advice = "pairs do not cross gaps; where these are samples that were not taken, not breaks between \
-                  records, let them be bridged (bridge_gaps)";
+    let advice = "pairs do not cross gaps; if the gaps are missing samples rather than breaks between \
+                  records, set bridge_gaps = true";
     Some(Finding::new(
         FindingKind::Gaps,
         Severity::Info,

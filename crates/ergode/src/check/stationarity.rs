@@ -46,8 +46,8 @@ pub(super) fn trends(
                     Severity::Warn
                 },
                 format!(
-                    "coordinate '{}' has a linear trend of {:.3e} ± {:.1e} per unit of time, \
-                     {:.2} of its standard deviation over the record (z = {:.1})",
+                    "coordinate '{}' has a linear trend of {:.3e} ± {:.1e} per unit of time, {:.2} \
+                     standard deviations over the record (z = {:.1})",
                     record.ensemble.names()[j],
                     slope.value,
                     slope.error,
@@ -55,10 +55,10 @@ pub(super) fn trends(
                     slope.z
                 ),
                 if small {
-                    "small enough to be left alone"
+                    "small enough to ignore"
                 } else {
-                    "let the fit take the trend out (trend = \"linear\" or \"quadratic\"), or use a stretch of the \
-                     record without it"
+                    "remove the trend (trend = \"linear\" or \"quadratic\"), or fit a part of the record \
+                     without a trend"
                 },
             ));
             if small { 0.0 } else { slope.value }
@@ -117,14 +117,14 @@ pub(super) fn halves(
                 Severity::Info
             },
             format!(
-                "coordinate '{}' is not the same in the first and the second half: {}",
+                "coordinate '{}' differs between the first and the second half of the record: {}",
                 record.ensemble.names()[j],
                 reasons.join("; ")
             ),
             if large {
-                "leave out the transient (burn-in), or fit the stretches separately"
+                "remove the initial transient, or fit the two halves separately"
             } else {
-                "small enough to be left alone"
+                "small enough to ignore"
             },
         ));
     }

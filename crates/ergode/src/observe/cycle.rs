@@ -75,9 +75,9 @@ impl Cycle {
     pub(super) fn sentence(&self) -> String {
         let [mean, scale] = self.harmonics();
         format!(
-            "The cycle of period {} is part of the model: the mean has {mean} harmonics, the logarithm of \
-             the standard deviation {scale}, fitted to the whole record. The equation is that of the \
-             standardised anomaly (y - mean)/sd, whose dynamics are taken to be the same at all phases: a \
+            "The model includes a cycle of period {}. The mean has {mean} harmonics and the logarithm of \
+             the standard deviation has {scale}, fitted to the whole record. The equation describes the \
+             standardised anomaly (y - mean)/sd. Its dynamics are assumed to be the same at all phases: a \
              relaxation that is faster in one season than in another is not modelled.",
             digits(self.period)
         )
@@ -228,7 +228,8 @@ pub(super) fn dynamics(
                     coordinate.name,
                     digits(lag as f64 * interval)
                 ),
-                "the model relaxes alike at all phases; fit the seasons separately where that matters",
+                "the model assumes the same relaxation at all phases; fit the seasons separately if this \
+                 matters",
             ));
         }
     }

@@ -36,8 +36,8 @@ impl Delays {
         let steps = (self.spacing / interval).round();
         if steps < 1.0 || (steps * interval - self.spacing).abs() > 1e-6 * self.spacing {
             return Err(Error::input(format!(
-                "delays of {} are not a whole number of the sampling interval {interval}; give \
-                 delays.spacing as a multiple of it",
+                "delays.spacing = {} is not a multiple of the sampling interval {interval}; set it to a \
+                 multiple",
                 self.spacing
             )));
         }
@@ -68,7 +68,8 @@ impl Delays {
         let whole = whole.map(|(t, values)| Trajectory::new(values, t.times().clone()));
         let states = Ensemble::new(whole.collect()).map_err(|_| {
             Error::input(format!(
-                "no stretch of the record is longer than {} delays of {}; use fewer or shorter ones",
+                "no stretch of the record is longer than {} delays of {}; lower delays.count or \
+                 delays.spacing",
                 self.count,
                 digits(self.spacing)
             ))
@@ -87,8 +88,8 @@ impl Delays {
 
     pub(super) fn sentence(&self) -> String {
         format!(
-            "The state has {} delayed {} of every observed coordinate, {} apart. They carry what the past \
-             tells; only the coordinates without delay are observed, compared and simulated.",
+            "The state has {} delayed {} of every observed coordinate, {} apart. The delayed coordinates \
+             carry memory; only coordinates without delay are observed, compared and simulated.",
             self.count,
             if self.count == 1 { "copy" } else { "copies" },
             digits(self.spacing)
@@ -100,8 +101,8 @@ impl Delays {
 pub(super) fn even_interval(ensemble: &Ensemble) -> Result<f64> {
     ensemble.sampling_interval().ok_or_else(|| {
         Error::input(
-            "the record is sampled at uneven times, at which there are no delayed values; interpolate it \
-             to one interval, or learn without delays (delays.count = 0)",
+            "delays need even sampling, and the record is sampled unevenly; interpolate it to one \
+             interval, or set delays.count = 0",
         )
     })
 }

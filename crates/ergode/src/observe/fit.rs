@@ -66,8 +66,8 @@ pub fn fit_observation(
                 Finding::new(
                     FindingKind::Cycle,
                     Severity::Info,
-                    "no cycle was found that could be taken out",
-                    "give cycle.period as a number where there is one",
+                    "no cycle was found",
+                    "if there is a cycle, set cycle.period to its length",
                 )
             }));
         }
@@ -118,8 +118,8 @@ fn period(
             let interval = record.typical_interval()?;
             if period < SAMPLES_PER_HARMONIC * interval || period > last - first {
                 return Err(Error::input(format!(
-                    "a cycle of period {period} is not seen in a record from {first} to {last} with samples \
-                     every {interval}; give cycle.period in the record's unit of time"
+                    "a cycle of period {period} cannot be resolved in a record from {first} to {last} \
+                     with sampling interval {interval}; set cycle.period in the record's unit of time"
                 )));
             }
             Ok(Some(period))
@@ -163,7 +163,8 @@ fn fit_cycle(
     let most = MOST_HARMONICS.min(resolved).max(1);
     if let Some(asked) = config.harmonics.filter(|asked| *asked > most) {
         return Err(Error::input(format!(
-            "cycle.harmonics = {asked}; at most {most} are fitted to a period of {period} in this record"
+            "cycle.harmonics = {asked} is too large; at most {most} can be fitted to a period of {period} \
+             in this record"
         )));
     }
     let means = MeanFit::collect(record, degree, period, most);
@@ -207,8 +208,8 @@ fn fit_delays(
         }
         Choice::Auto(_) => {
             return Err(Error::input(
-                "no coordinate decorrelates within the record, from which the delays follow; give \
-                 delays.spacing as a time",
+                "the spacing of delays cannot be chosen, because no coordinate decorrelates within the \
+                 record; set delays.spacing to a time",
             ));
         }
     };
@@ -216,8 +217,8 @@ fn fit_delays(
     let counts = match config.count {
         Choice::Given(count) if count > MOST_DELAYS.max(affordable) || count > affordable => {
             return Err(Error::input(format!(
-                "{count} delays of {} coordinates are too many; up to {DELAYED_STATE} coordinates of the \
-                 state, delays included, can be learned",
+                "{count} delays of {} coordinates are too many; the state can have up to {DELAYED_STATE} \
+                 coordinates, delays included; lower delays.count",
                 stationary.dim()
             )));
         }

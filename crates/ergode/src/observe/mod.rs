@@ -144,7 +144,7 @@ impl Observation {
             return Ok(seen);
         };
         let factor = linalg::cholesky(noise.view()).map_err(|_| {
-            Error::input("the measurement noise of the model is not a positive covariance")
+            Error::input("the covariance of the model's measurement noise is not positive definite")
         })?;
         let noisy = (0..seen.len()).map(|k| {
             let mut stream = Stream::new(seed, Purpose::Measurement, k as u64);
@@ -210,7 +210,7 @@ impl Observation {
         out.extend(self.cycle.as_ref().map(Cycle::sentence));
         out.extend(self.delays.map(|delays| delays.sentence()));
         if self.noise.is_some() {
-            out.push("Measurement noise is added to what the model gives.".into());
+            out.push("Simulations include measurement noise.".into());
         }
         out
     }

@@ -54,8 +54,8 @@ impl Trend {
         });
         let changes: Vec<String> = changes.collect();
         format!(
-            "A {} trend was taken out by least squares, over the record: {}. Simulations have it only at \
-             times within the record.",
+            "A {} trend was removed by least squares. Change over the record: {}. Simulations include the \
+             trend only at times within the record.",
             if self.means.len() > 1 {
                 "quadratic"
             } else {

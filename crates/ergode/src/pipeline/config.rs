@@ -162,15 +162,13 @@ impl FitConfig {
         };
         if self.ring.sites > 0 && !observation.is_plain() {
             return Err(Error::input(
-                "a ring of sites is learned from its record as it is; leave out trend, cycle and delays, or \
-                 ring.sites",
+                "a ring cannot be fitted with trend, cycle or delays; remove these options, or ring.sites",
             ));
         }
         let delayed = self.delays != DelayConfig::default();
         if delayed && matches!(self.mobility.recipe, Recipe::Paper | Recipe::Weak) {
             return Err(Error::input(
-                "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto, or \
-                 leave out delays",
+                "delays need recipe semigroup or auto; change mobility.recipe, or remove delays",
             ));
         }
         Ok(observation)
@@ -204,19 +202,22 @@ impl FitConfig {
         for change in changes {
             let (key, value) = change.split_once('=').ok_or_else(|| {
                 Error::input(format!(
-                    "--set {change}: write it as key=value, e.g. mobility.recipe=weak"
+                    "--set {change}: expected key=value, for example mobility.recipe=weak"
                 ))
             })?;
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
             let mut place = &mut whole;
             for part in key.split('.') {
                 let Value::Object(map) = place else {
-                    return Err(Error::input(format!("--set {key}: `{part}` has no parts")));
+                    return Err(Error::input(format!(
+                        "--set {key}: the key before `{part}` is a value, not \
+                                                     a section"
+                    )));
                 };
                 let known: Vec<String> = map.keys().cloned().collect();
                 place = map.get_mut(part).ok_or_else(|| {
                     Error::input(format!(
-                        "--set {key}: there is no `{part}`; there is {}",
+                        "--set {key}: unknown key `{part}`; expected one of {}",
                         known.join(", ")
                     ))
                 })?;

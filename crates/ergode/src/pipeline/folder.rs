@@ -148,7 +148,7 @@ pub(super) fn load_record(path: &Path) -> Result<RunRecord> {
         return Err(Error::file(
             path,
             format!(
-                "ergode {version} wrote this run without {RECORD}, from which pages are made; rerun the fit"
+                "ergode {version} wrote this run without {RECORD}, which the page needs; rerun the fit"
             ),
         ));
     }
@@ -168,12 +168,8 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
             format!("{error}; give the folder of a finished `ergode fit`"),
         )
     })?;
-    serde_json::from_slice(&text).map_err(|error| {
-        Error::file(
-            path,
-            format!("{error}; the file is damaged, run the fit again"),
-        )
-    })
+    serde_json::from_slice(&text)
+        .map_err(|error| Error::file(path, format!("{error}; the file is damaged, rerun the fit")))
 }
 
 /// Write a value as JSON, beside its place and then there.

@@ -46,8 +46,8 @@ pub(super) fn linear_results(fit: &MobilityFit, kind: String, violation: f64) ->
 pub(super) fn interval_of(training: &Ensemble) -> Result<f64> {
     training.sampling_interval().ok_or_else(|| {
         Error::input(
-            "the record is sampled at uneven times, and a ring is learned from even ones only; \
-             interpolate it to one interval, or learn without ring.sites (recipes semigroup and weak)",
+            "fitting a ring needs even sampling, and the record is sampled unevenly; interpolate it to \
+             one interval, or remove ring.sites and use recipe semigroup or weak",
         )
     })
 }

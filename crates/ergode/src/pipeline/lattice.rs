@@ -118,7 +118,7 @@ pub(super) fn ring_mobility(
         results: linear_results(&fit, kind, violation),
         mobility: mobility.into(),
         recipe: Recipe::Weak,
-        reason: "a ring of sites has local statistics, which the weak form takes".into(),
+        reason: "the weak form uses the local statistics of a ring".into(),
         fit: Some(fit),
         network: None,
         statistics_seconds,

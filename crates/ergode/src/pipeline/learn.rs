@@ -184,8 +184,8 @@ impl Task<'_> {
         let mut decisions = self.plan.decisions.clone();
         Plan::decide(&mut decisions, "score", &found.kind, &found.reason);
         if self.plan.noise != MeasurementNoise::None && mobility.noise.is_none() {
-            let reason = "the record is too short for its noise to be estimated";
-            Plan::decide(&mut decisions, NOISE, "none taken out", reason);
+            let reason = "the record is too short to estimate its noise";
+            Plan::decide(&mut decisions, NOISE, "no correction", reason);
         }
         let choice = format!("{}, {}", mobility.recipe, mobility.results.kind);
         Plan::decide(&mut decisions, RECIPE, choice, &mobility.reason);
@@ -228,7 +228,7 @@ impl Task<'_> {
         let found;
         let mobility;
         if config.mobility.recipe == Recipe::Paper {
-            control.stage("learning scores and mobility as the paper does");
+            control.stage("learning scores and mobility by the paper's recipe");
             let (score, kind);
             let (training, horizon) = (self.training, self.plan.horizon);
             (score, kind, mobility) = by_network(training, config, horizon, checkpoints, control)?;
@@ -274,8 +274,8 @@ impl Task<'_> {
         let (training, config) = (self.training, self.config);
         let mut mobility = find_mobility(training, score, config, self.plan, leading, control)?;
         if self.plan.noise != MeasurementNoise::None {
-            let short = "the record is too short for its measurement noise to be taken out; expect a \
-                         diffusion that is too large, or give a longer record";
+            let short = "the record is too short to correct for its measurement noise; expect a diffusion \
+                         that is too large, or give a longer record";
             mobility.results.warnings.push(short.to_owned());
         }
         Ok(mobility)

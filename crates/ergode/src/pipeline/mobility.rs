@@ -167,8 +167,8 @@ fn constant(
     });
     let warnings = phi.repair.iter().map(|repair| {
         format!(
-            "{} eigenvalues of the symmetric part of the constant mobility were not positive and \
-             were raised; give a longer record, or leave coordinates out",
+            "{} eigenvalues of the symmetric part of the constant mobility were not positive and were \
+             raised; give a longer record, or fewer coordinates",
             repair.raised
         )
     });
@@ -264,8 +264,8 @@ fn with_lags(
     if paper.lags.is_empty() {
         if lags < FEWEST {
             return Err(Error::input(format!(
-                "samples at uneven times, {interval} apart in the median, are too few for the paper's \
-                 recipe where correlations last {horizon:.3}; use recipe semigroup"
+                "the record is sampled unevenly, with median interval {interval}, too coarse for the \
+                 paper's recipe with a longest lag of {horizon:.3}; use recipe semigroup"
             )));
         }
         paper.lags = (1..=lags).map(|k| (k * stride) as f64 * interval).collect();

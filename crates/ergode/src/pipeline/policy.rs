@@ -101,9 +101,9 @@ impl Plan {
         };
         if horizon <= 0.0 {
             return Err(Error::input(
-                "no coordinate decorrelates within the record, so that nothing can be learned from it; give \
-                 a longer record, or the longest lag by hand (mobility.horizon); where gaps cut it short that \
-                 are only samples that were not taken, set bridge_gaps = true",
+                "no coordinate decorrelates within the record, so the dynamics cannot be learned; give a \
+                 longer record, or set the longest lag (mobility.horizon); if the gaps are missing \
+                 samples, set bridge_gaps = true",
             ));
         }
         self.horizon = horizon;
@@ -123,7 +123,7 @@ impl Plan {
             (true, _) => vec![2],
         };
         let reason = match config.score.kind {
-            ScoreKind::Auto => "the closed form, and a network if held-out data refute it",
+            ScoreKind::Auto => "the closed form, and a network if held-out data reject it",
             ScoreKind::ClosedForm | ScoreKind::Denoising => "set by score.kind",
         };
         let kind = match config.score.kind {
@@ -137,7 +137,9 @@ impl Plan {
         }
         let degrees: Vec<String> = self.degrees.iter().map(usize::to_string).collect();
         let reason = match asked.is_empty() {
-            true => format!("as many as {dim} coordinates allow; held-out data choose among them"),
+            true => format!(
+                "the degrees affordable in {dim} coordinates; held-out data choose among them"
+            ),
             false => "set by score.closed_form.degrees".to_owned(),
         };
         self.choose("degrees of the score", degrees.join(", "), reason);
@@ -150,26 +152,27 @@ impl Plan {
         let (recipe, reason) = match asked {
             Recipe::Semigroup | Recipe::Constant if ring => {
                 return Err(Error::input(format!(
-                    "mobility.recipe = {asked} does not know rings, and ring.sites = {} is set; use recipe weak \
-                     or auto, or leave out ring.sites",
+                    "mobility.recipe = {asked} does not support rings, but ring.sites = {} is set; use \
+                     recipe weak or auto, or remove ring.sites",
                     config.ring.sites
                 )));
             }
             Recipe::Auto if ring => (
                 Recipe::Weak,
-                "a ring of sites has local statistics, which the weak form takes".to_owned(),
+                "the weak form uses the local statistics of a ring".to_owned(),
             ),
             Recipe::Auto if dim > most => (
                 Recipe::Constant,
                 format!(
-                    "{dim} coordinates, more than {most}, are too many for a mobility that varies without a \
-                     known structure; the constant one is the integral form with the score"
+                    "{dim} coordinates are too many for a state-dependent mobility without known \
+                     structure (at most {most}); the constant mobility comes from the integral form with \
+                     the score"
                 ),
             ),
             Recipe::Auto => (
                 Recipe::Semigroup,
                 format!(
-                    "it has no error from the sampling interval and is affordable in up to {most} coordinates"
+                    "no error from the sampling interval, and affordable in up to {most} coordinates"
                 ),
             ),
             asked => (asked, "set by mobility.recipe".to_owned()),
@@ -211,25 +214,25 @@ impl Plan {
         let most = limits::MEASUREMENT_NOISE;
         if self.recipe == Recipe::Paper || config.score.kind == ScoreKind::Denoising {
             return Some(
-                "networks learn the density with its noise; use the recipe semigroup or weak, and the \
-                 closed-form score"
+                "networks learn the density with its noise; use recipe semigroup or weak, and score.kind \
+                 = \"closed-form\""
                     .into(),
             );
         }
         if observation.cycle.is_some() || observation.delays.is_some() {
-            return Some("that is not done together with a cycle or delays".into());
+            return Some("the correction is not supported with a cycle or delays".into());
         }
         if config.ring.sites > 0 {
-            return Some("that is not done for rings".into());
+            return Some("the correction is not supported for rings".into());
         }
         if observation.dim() > most {
             return Some(format!(
-                "that is done for up to {most} coordinates, and these are {}; select fewer",
+                "the correction supports up to {most} coordinates, not {}; select fewer",
                 observation.dim()
             ));
         }
         (self.recipe == Recipe::Constant).then(|| {
-            "that is not done for a constant mobility; use recipe semigroup or weak".into()
+            "the correction is not supported for a constant mobility; use recipe semigroup or weak".into()
         })
     }
 
@@ -256,9 +259,9 @@ impl Plan {
             return Ok(self);
         };
         let obstacle = format!(
-            "the score of '{first}', which is positive and comes close to zero, is a polynomial of its \
-             logarithm, and noise is taken out of polynomials of the coordinate only; give that logarithm \
-             as the coordinate"
+            "'{first}' is positive with samples close to zero, so its score is a polynomial of its \
+             logarithm, and the correction supports polynomials of the coordinate only; give the \
+             logarithm as the coordinate"
         );
         self.choose(
             "logarithms in the score",
@@ -276,7 +279,7 @@ impl Plan {
         }
         if config.mobility.noise != MeasurementNoise::Auto {
             return Err(Error::input(format!(
-                "measurement noise cannot be taken out of this fit: {obstacle}; or set mobility.noise to \
+                "this fit cannot correct for measurement noise: {obstacle}; or set mobility.noise = \
                  \"none\""
             )));
         }
@@ -284,7 +287,7 @@ impl Plan {
         self.noticed = Some(Finding::new(
             FindingKind::Noise,
             Severity::Warn,
-            format!("the measurement noise of the record is not taken out of the fit: {obstacle}"),
+            format!("the fit does not correct for the measurement noise of the record: {obstacle}"),
             "expect a diffusion that is too large",
         ));
         self.choose(NOISE, described(&MeasurementNoise::None), obstacle);
@@ -298,8 +301,8 @@ pub(super) const RECIPE: &str = "recipe";
 
 fn described(noise: &MeasurementNoise) -> &'static str {
     match noise {
-        MeasurementNoise::Auto | MeasurementNoise::None => "none taken out",
-        MeasurementNoise::Estimate => "estimated and taken out",
-        MeasurementNoise::Variances(_) => "given variances taken out",
+        MeasurementNoise::Auto | MeasurementNoise::None => "no correction",
+        MeasurementNoise::Estimate => "estimated and corrected for",
+        MeasurementNoise::Variances(_) => "corrected for, with the given variances",
     }
 }

@@ -54,14 +54,15 @@ impl RingConfig {
     pub(super) fn components(&self, dim: usize) -> Result<usize> {
         if self.sites == 0 || !dim.is_multiple_of(self.sites) {
             return Err(Error::input(format!(
-                "{dim} coordinates are not a ring of {} sites; give ring.sites so that it divides them",
+                "{dim} coordinates cannot form a ring of {} sites; set ring.sites to a divisor of the \
+                 number of coordinates",
                 self.sites
             )));
         }
         let components = dim / self.sites;
         if self.span == RingSpan::Spin && components != 3 {
             return Err(Error::input(format!(
-                "a spin has three components, a site here has {components}; use ring.span=polynomial"
+                "a spin has three components, but a site has {components}; set ring.span = \"polynomial\""
             )));
         }
         Ok(components)

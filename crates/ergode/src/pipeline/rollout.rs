@@ -180,8 +180,8 @@ pub(super) fn judge(
     validation.notes.append(&mut runs.notes);
     if record.samples() > most {
         validation.notes.push(format!(
-            "the record of {} samples is longer than what is simulated, {most} samples at most; rollouts \
-             are compared with {} samples of the held-out data, in stretches at even distances",
+            "the record has {} samples and rollouts at most {most}; they are compared with {} evenly \
+             spread samples of the held-out data",
             record.samples(),
             held_out.samples()
         ));
@@ -289,7 +289,7 @@ fn respond(
     const TRAJECTORIES: usize = 16_384;
     if model.dim() > limits::KICKS {
         return Err(Error::input(format!(
-            "kicks of {} coordinates, more than {}, would take too long",
+            "{} coordinates are too many to kick one by one; the limit is {}",
             model.dim(),
             limits::KICKS
         )));
@@ -419,11 +419,10 @@ fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
                 Severity::Warn
             },
             message: format!(
-                "the model spends {:.1} % of its time where there were no samples",
+                "the model spends {:.1} % of its time outside the support of the data",
                 100.0 * outside
             ),
-            advice: "The score pulls back from there but knows nothing of it; look at the score's \
-                     certificate, or give more data."
+            advice: "the score is an extrapolation there; check the score's certificate, or give more data"
                 .into(),
         });
     }
@@ -432,7 +431,7 @@ fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
             kind: FindingKind::Unstable,
             severity: Severity::Fail,
             message: failure.to_string(),
-            advice: "Give a smaller step by simulate.dt.".into(),
+            advice: "set a smaller simulate.dt".into(),
         });
     }
 }

@@ -66,8 +66,9 @@ pub(super) fn find_score(
         if logged.contains(&true) {
             let score = fit_logarithmic_score(training, &logged, &closed_form, control)?;
             let terms = score.inner().coefficients().count();
-            let kind =
-                format!("gradient of a polynomial of {terms} terms, of logarithms where positive");
+            let kind = format!(
+                "gradient of a polynomial of {terms} terms, in logarithms of positive coordinates"
+            );
             return judged(score.into(), kind);
         }
         let score = fit_potential_score(training, &closed_form, control)?;
@@ -83,14 +84,14 @@ pub(super) fn find_score(
         ScoreKind::Auto => {
             let mut first = closed()?;
             if !refuted(&first.certificate) {
-                first.reason = "held-out data do not refute the closed form".into();
+                first.reason = "held-out data do not reject the closed form".into();
                 return Ok(first);
             }
             let mut second = network()?;
             let [a, b] = [&first, &second].map(|found| found.certificate.relative_error);
             let reason = format!(
-                "held-out data refute the closed form (relative error at least {:.1} %); a network \
-                 has {:.1} %, and the better of the two is used",
+                "held-out data reject the closed form (relative error at least {:.1} %); a network has \
+                 {:.1} %, and the better of the two is used",
                 100.0 * a,
                 100.0 * b
             );
@@ -118,8 +119,8 @@ pub(super) fn score_without_noise(
     Ok(ScoreFound {
         score: score.into(),
         certificate,
-        kind: format!("gradient of a polynomial of {terms} terms, without measurement noise"),
-        reason: "moments of a polynomial potential can be freed from measurement noise".into(),
+        kind: format!("gradient of a polynomial of {terms} terms, corrected for measurement noise"),
+        reason: "moments of a polynomial potential can be corrected for measurement noise".into(),
     })
 }
 

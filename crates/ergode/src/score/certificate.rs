@@ -149,7 +149,7 @@ pub fn certify_score(
     let dim = heldout.dim();
     if score.dim() != dim || library.dim() != dim {
         return Err(Error::input(format!(
-            "a score of {} coordinates and functions of {} cannot be tested on data of {dim}",
+            "dimensions do not match: the score has {} coordinates, the functions {}, the data {dim}",
             score.dim(),
             library.dim()
         )));
@@ -314,16 +314,15 @@ impl ScoreCertificate {
                 FindingKind::Identities,
                 severity,
                 format!(
-                    "of {} averages that are zero for the exact score, {} is {} standard errors off \
-                     (probability {} by chance); the violations amount to an error of the score of \
-                     at least {}",
+                    "{} averages should be zero for the exact score, but {} is {} standard errors away \
+                     (probability {} by chance); the relative error of the score is at least {}",
                     test.count,
                     test.worst,
                     digits(test.z.abs()),
                     digits(test.probability),
                     percent(self.relative_error)
                 ),
-                "enlarge the span of the score or its network, or fit it to more data",
+                "use a higher degree or a larger network for the score, or fit it to more data",
             ));
         }
         if self.relative_floor > config.fail_error {
@@ -335,7 +334,7 @@ impl ScoreCertificate {
                      seen",
                     percent(self.relative_floor)
                 ),
-                "judge the score by more data",
+                "certify the score on more data",
             ));
         }
     }
@@ -357,13 +356,13 @@ fn judge_runs(resampling: &Resampling, config: &CertificateConfig) -> Vec<Findin
             FindingKind::Resampling,
             severity,
             format!(
-                "short Langevin runs from the data move the law of {} by {} \
-                 (Kolmogorov-Smirnov distance; chance gives about {})",
+                "short Langevin runs from the data change the distribution of {} by {} \
+                 (Kolmogorov-Smirnov distance; about {} by chance)",
                 worst.name,
                 digits(worst.distance),
                 digits(0.87 * worst.floor)
             ),
-            "the score does not belong to these data; fit it again, or shorten the step of the runs",
+            "the score does not match these data; fit it again, or shorten the step of the runs",
         ));
     }
     if resampling.refused > config.warn_refused {
@@ -374,7 +373,7 @@ fn judge_runs(resampling: &Resampling, config: &CertificateConfig) -> Vec<Findin
                 "{} % of the Langevin steps would have left the support of the data",
                 digits(100.0 * resampling.refused)
             ),
-            "the score does not hold the samples together; confine it, or shorten the step",
+            "the score does not keep samples inside the support; confine it, or shorten the step",
         ));
     }
     findings
@@ -410,7 +409,7 @@ impl fmt::Display for ScoreCertificate {
         if let Some(worst) = self.resampling.as_ref().and_then(Resampling::worst) {
             writeln!(
                 f,
-                "Langevin runs move {} most, by {} (floor {})",
+                "Langevin runs change {} most, by {} (floor {})",
                 worst.name,
                 digits(worst.distance),
                 digits(worst.floor)

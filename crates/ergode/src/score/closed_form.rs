@@ -123,7 +123,7 @@ impl TryFrom<Stored> for ClosedFormScore {
         )?;
         if stored.errors.len() != score.coefficients.len() {
             return Err(Error::input(format!(
-                "{} errors for {} coefficients of a score; write it again",
+                "the score has {} standard errors for {} coefficients; the file is damaged, write it again",
                 stored.errors.len(),
                 score.coefficients.len()
             )));
@@ -162,7 +162,8 @@ impl ClosedFormScore {
         }
         if confinement.support().dim() != dim {
             return Err(Error::input(format!(
-                "fields of {dim} coordinates do not fit a support of {}; make both from the same data",
+                "dimensions do not match: the fields have {dim} coordinates, the support {}; make both \
+                 from the same data",
                 confinement.support().dim()
             )));
         }

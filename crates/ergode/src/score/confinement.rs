@@ -27,8 +27,8 @@ impl Confinement {
     pub fn new(standardiser: Standardiser, support: Support) -> Result<Self> {
         if standardiser.mean.len() != support.dim() {
             return Err(Error::input(format!(
-                "a standardisation of {} coordinates does not fit a support of {}; make both from \
-                 the same data",
+                "dimensions do not match: the standardisation has {} coordinates, the support {}; make \
+                 both from the same data",
                 standardiser.mean.len(),
                 support.dim()
             )));

@@ -87,7 +87,8 @@ impl TryFrom<Unchecked> for NeuralScore {
         if read.windows.dim() != read.confinement.support().dim() || !read.networks.iter().all(fits)
         {
             return Err(Error::input(
-                "the networks of a score do not fit its coordinates; the file is damaged, write it again",
+                "the networks of the score do not match its coordinates; the file is damaged, write it \
+                 again",
             ));
         }
         Ok(Self {
@@ -125,7 +126,7 @@ pub fn fit_denoising_score(
     for signs in &config.symmetries {
         if signs.len() != dim || signs.iter().any(|s| s.abs() != 1.0) {
             return Err(Error::input(format!(
-                "a symmetry is {dim} factors of 1 or -1, one for each coordinate"
+                "a symmetry needs {dim} factors of 1 or -1, one for each coordinate"
             )));
         }
     }

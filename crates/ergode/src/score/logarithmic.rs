@@ -114,14 +114,14 @@ pub fn fit_logarithmic_score(
     let dim = ensemble.dim();
     if logged.len() != dim {
         return Err(Error::input(format!(
-            "{} marks for {dim} coordinates; give one for each",
+            "{} marks given for {dim} coordinates; give one for each",
             logged.len()
         )));
     }
     let (least, _) = ensemble.bounds(control)?;
     if let Some(i) = (0..dim).find(|i| logged[*i] && least[*i] <= 0.0) {
         return Err(Error::input(format!(
-            "coordinate '{}' has samples that are not positive, down to {}; it has no logarithm",
+            "coordinate '{}' has no logarithm: its samples go down to {}",
             ensemble.names()[i],
             least[i]
         )));

@@ -134,7 +134,7 @@ pub fn fit_potential_score_without_noise(
 ) -> Result<ClosedFormScore> {
     if config.objective != ScoreObjective::Hyvarinen {
         return Err(Error::input(
-            "measurement noise is taken out of Hyvärinen's objective only; use that for the score",
+            "only Hyvärinen's objective can correct for measurement noise; use it for the score",
         ));
     }
     let Some(&top) = config.degrees.iter().max() else {
@@ -197,7 +197,7 @@ pub fn certify_score_without_noise(
     const DEGREE: usize = 3;
     let Some(components) = score.component_polynomials() else {
         return Err(Error::input(
-            "measurement noise is taken out of polynomial scores only; use the closed form",
+            "only polynomial scores can correct for measurement noise; use the closed form (score.kind)",
         ));
     };
     let (dim, names) = (heldout.dim(), heldout.names());

@@ -138,7 +138,8 @@ pub fn accumulate_score(
     let dim = ensemble.dim();
     if fields.dim() != dim || standardiser.mean.len() != dim {
         return Err(Error::input(format!(
-            "fields of {} coordinates, standardised in {}, cannot be evaluated on data of {dim}",
+            "dimensions do not match: the fields have {} coordinates, the standardisation {}, the data \
+             {dim}",
             fields.dim(),
             standardiser.mean.len()
         )));

@@ -73,7 +73,7 @@ pub fn compare_climatology(period: f64, data: &Ensemble, model: &Ensemble) -> Re
     require_positive("the period", period)?;
     if data.dim() != model.dim() {
         return Err(Error::input(format!(
-            "data of {} coordinates cannot be compared with a model of {}",
+            "dimensions do not match: the data have {} coordinates, the model {}",
             data.dim(),
             model.dim()
         )));
@@ -165,8 +165,8 @@ impl Climatology {
                         curve.name,
                         100.0 * size
                     ),
-                    "look at the means and deviations by phase; raise cycle.harmonics, or give a longer \
-                     record",
+                    "check means and standard deviations by phase; raise cycle.harmonics, or give a \
+                     longer record",
                 ));
             }
         }
@@ -224,8 +224,8 @@ impl Sums {
         let empty = |left_out: usize| sums.total(Some(left_out)).iter().any(|c| c[0] < 2.0);
         if count < FEWEST || (0..count).any(empty) {
             return Err(Error::input(format!(
-                "the data are too few to compare means by phase: {count} runs of whole periods of {period}; \
-                 give a longer record, or hold more of it out"
+                "too little data to compare means by phase: {count} stretches of whole periods of \
+                 {period}; give a longer record, or hold out more of it"
             )));
         }
         Ok(sums)

@@ -85,7 +85,7 @@ impl ValidateConfig {
         ];
         if let Some((name, value, least)) = least.iter().find(|(_, value, least)| value < least) {
             return Err(Error::input(format!(
-                "{name} = {value} is too few for a validation; give {least} or more"
+                "{name} = {value} is too small for a validation; set it to {least} or more"
             )));
         }
         let [low, high] = self.quantiles;

@@ -140,7 +140,7 @@ fn dissipation(
     let dim = ensemble.dim();
     if score.dim() != dim || mobilities[0].dim() != dim {
         return Err(Error::input(format!(
-            "a score of {} coordinates and a mobility of {} cannot be evaluated on data of {dim}",
+            "dimensions do not match: the score has {} coordinates, the mobility {}, the data {dim}",
             score.dim(),
             mobilities[0].dim()
         )));

@@ -141,7 +141,7 @@ pub fn validate_rollouts(
     config.validate()?;
     if rollouts.first().map(|rollout| rollout.role) != Some(RolloutRole::Learned) {
         return Err(Error::input(
-            "the first rollout must be one of the learned model: it is the one that is judged",
+            "the first rollout must be of the learned model, because the verdict is on the first rollout",
         ));
     }
     let setting = Setting::new(held_out, rollouts, config, control)?;

@@ -95,7 +95,7 @@ pub fn compare_spectra(
     let dim = ensemble.dim();
     if mobility.dim() != dim {
         return Err(Error::input(format!(
-            "a mobility of {} coordinates cannot be evaluated on data of {dim}",
+            "dimensions do not match: the mobility has {} coordinates, the data {dim}",
             mobility.dim()
         )));
     }
@@ -223,7 +223,7 @@ impl Space {
         let (dissipation, gram) = (square(0), square(1));
         let factor = linalg::cholesky(gram.view()).map_err(|_| {
             Error::numerical(
-                "the polynomials are linearly dependent on the samples; lower the degree of the space",
+                "the polynomials are linearly dependent on the samples; lower the degree",
             )
         })?;
         // ψ = L⁻¹ φ with z^α = Σ_a L_αa ψ_a; the constant is ψ_0.
@@ -258,7 +258,7 @@ impl Space {
     ) -> Result<Vec<LagSpectrum>> {
         let Some(interval) = ensemble.sampling_interval() else {
             return Err(Error::input(
-                "time scales of the data need an evenly sampled record; interpolate it to one interval",
+                "time scales of the data need even sampling; interpolate the record to one interval",
             ));
         };
         let lags = if config.lags.is_empty() {

@@ -50,8 +50,8 @@ pub(super) fn passages(
         .filter(|k| !kept.contains(k))
         .map(|k| {
             format!(
-                "passages of {} are rarer than {FEWEST} in some ensemble, too few to compare; give \
-                 longer records",
+                "an ensemble has fewer than {FEWEST} passages of {}, too few to compare; give longer \
+                 records",
                 label(k)
             )
         })

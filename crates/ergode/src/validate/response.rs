@@ -74,8 +74,8 @@ pub fn check_response(
     require_positive("the kick", kick)?;
     if score.dim() != dim || observables.dim() != dim || sde.dim() != dim {
         return Err(Error::input(format!(
-            "starts have {dim} coordinates, the equation {}, the score {} and the observables {}; they \
-             must be the same",
+            "dimensions do not match: the starts have {dim} coordinates, the equation {}, the score {}, \
+             the observables {}",
             sde.dim(),
             score.dim(),
             observables.dim()
@@ -83,7 +83,7 @@ pub fn check_response(
     }
     if count < 2 * BLOCKS {
         return Err(Error::input(format!(
-            "{count} starts are too few for errors; give {} or more",
+            "{count} starts are too few to estimate standard errors; give {} or more",
             2 * BLOCKS
         )));
     }

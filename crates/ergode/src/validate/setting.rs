@@ -48,7 +48,7 @@ impl Setting {
         for rollout in rollouts {
             if rollout.ensemble.dim() != held_out.dim() {
                 return Err(Error::input(format!(
-                    "rollout '{}' has {} coordinates and the held-out data {}; they must be the same",
+                    "rollout '{}' has {} coordinates, but the held-out data have {}",
                     rollout.name,
                     rollout.ensemble.dim(),
                     held_out.dim()
@@ -73,9 +73,9 @@ impl Setting {
         };
         if horizon < interval || horizon > span {
             return Err(Error::input(format!(
-                "lags up to {horizon:.4} cannot be compared: samples are {interval} apart and the \
-                 longest stretch without gaps common to all ensembles lasts {span:.4}; give longer \
-                 rollouts, or a horizon between the two"
+                "lags up to {horizon:.4} cannot be compared: the sampling interval is {interval}, and the \
+                 longest stretch without gaps in every ensemble lasts {span:.4}; give longer rollouts, or \
+                 set validate.horizon between the two"
             )));
         }
         let mut ensembles = ensembles.into_iter();
@@ -141,8 +141,8 @@ fn common_interval(
     let intervals: Option<Vec<f64>> = all().map(Ensemble::sampling_interval).collect();
     let Some(intervals) = intervals else {
         notes.push(
-            "sampling is uneven: correlations are over lag windows, and spectra, time scales and \
-             passage times, which need one interval, are left out"
+            "sampling is uneven: correlations use windows of lags; spectra, time scales and passage times \
+             need even sampling and are left out"
                 .to_owned(),
         );
         let unit = common(rollouts).unwrap_or_else(|| mean_interval(held_out));
@@ -158,9 +158,9 @@ fn common_interval(
                 k => format!("rollout '{}'", rollouts[k - 1].name),
             };
             return Err(Error::input(format!(
-                "{name} has a sample every {interval}, which does not divide the interval {largest} \
-                 of another ensemble; save the rollouts at the interval of the data, or at a whole \
-                 multiple or fraction of it"
+                "{name} has sampling interval {interval}, which does not divide the interval {largest} of \
+                 another ensemble; save rollouts at the interval of the data, or at a whole multiple or \
+                 fraction of it"
             )));
         }
         ensembles.push(match every as usize {

@@ -33,21 +33,21 @@ pub(super) const MARGINALS: Words = Words {
     kind: FindingKind::Density,
     curve: "the density of",
     all: "the densities of the coordinates",
-    advice: "the score or the divergence of the mobility is at fault, or the step of the rollout is too \
-             long: certify the score, then halve the step",
+    advice: "the score or the divergence of the mobility is wrong, or the rollout step is too long; \
+             certify the score, then halve simulate.dt",
 };
 pub(super) const JOINTS: Words = Words {
     kind: FindingKind::JointDensity,
     curve: "the joint density of",
     all: "the joint densities",
-    advice: "give the score a span that couples these coordinates, or more data",
+    advice: "use a score that couples these coordinates, or more data",
 };
 pub(super) const SPECTRA: Words = Words {
     kind: FindingKind::Spectrum,
     curve: "the power spectrum of",
     all: "the power spectra",
-    advice: "compare at which frequencies: high ones belong to the diffusion, low ones to slow motions \
-             that the mobility misses",
+    advice: "check which frequencies differ: errors at high ones come from the diffusion, at low ones \
+             from slow motions that the mobility misses",
 };
 pub(super) const PASSAGES: Words = Words {
     kind: FindingKind::Passage,
@@ -98,15 +98,15 @@ pub(super) fn judge(
         words.kind,
         severity,
         format!(
-            "{subject} from the held-out data by {} times the noise floor: {} where an independent \
-             record gives {} (probability {} by chance)",
+            "{subject} from the held-out data by {} x the noise floor: {}, while an independent record \
+             gives {} (probability {} by chance)",
             digits(distance.over_floor),
             digits(distance.value),
             digits(distance.floor),
             digits(distance.probability)
         ),
         if severity == Severity::Info {
-            "small enough to be left alone"
+            "small enough to ignore"
         } else {
             words.advice
         },

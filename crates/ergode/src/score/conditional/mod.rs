@@ -29,14 +29,14 @@ pub trait ConditionalScore: Sync {
 fn check(ensemble: &Ensemble, stationary: &dyn Score, grid: &LagGrid) -> Result<()> {
     if stationary.dim() != ensemble.dim() {
         return Err(Error::input(format!(
-            "a score of {} coordinates cannot serve data of {}",
+            "dimensions do not match: the score has {} coordinates, the data {}",
             stationary.dim(),
             ensemble.dim()
         )));
     }
     if grid.lags().contains(&0.0) {
         return Err(Error::input(
-            "a conditional score has no meaning at lag zero; leave it out of the lags",
+            "the conditional score is undefined at lag zero; remove lag zero",
         ));
     }
     Ok(())

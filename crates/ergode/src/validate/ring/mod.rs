@@ -79,22 +79,22 @@ fn common_interval(
         let dim = ensemble.dim();
         if dim != data.dim() || config.sites == 0 || !dim.is_multiple_of(config.sites) {
             return Err(Error::input(format!(
-                "{name}: {dim} coordinates are not those of the {} sites of the ring, {} in the data; \
-                 give records of one ring, ordered site by site, and its number of sites",
+                "{name}: {dim} coordinates do not match a ring of {} sites with {} coordinates in the \
+                 data; give records of one ring, ordered site by site, and its number of sites",
                 config.sites,
                 data.dim()
             )));
         }
         let own = ensemble.sampling_interval().ok_or_else(|| {
             Error::input(format!(
-                "{name}: samples are not evenly spaced in time; interpolate to one interval first"
+                "{name}: sampling is uneven; interpolate to one interval first"
             ))
         })?;
         let first = *interval.get_or_insert(own);
         if (own / first - 1.0).abs() > 1e-6 {
             return Err(Error::input(format!(
-                "{name} has a sample every {own} and the data every {first}; rings are compared sample \
-                 by sample, so save rollouts at the interval of the data, or thin one of them"
+                "{name} has sampling interval {own} and the data {first}; rings are compared sample by \
+                 sample, so save rollouts at the interval of the data, or thin one of the two"
             )));
         }
     }

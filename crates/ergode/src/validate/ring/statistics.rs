@@ -51,7 +51,7 @@ impl<'a> Ring<'a> {
         ];
         if let Some((name, value, least)) = least.iter().find(|(_, value, least)| value < least) {
             return Err(Error::input(format!(
-                "{name} = {value} is too few to compare rings; give {least} or more"
+                "{name} = {value} is too small to compare rings; set it to {least} or more"
             )));
         }
         let step = config.longest_lag / (config.lags - 1) as f64;
@@ -59,7 +59,7 @@ impl<'a> Ring<'a> {
         let last = (config.longest_lag / interval * (1.0 + 1e-9)) as usize;
         if last < step {
             return Err(Error::input(format!(
-                "a longest lag of {} is shorter than the interval {interval} between samples",
+                "the longest lag {} is shorter than the sampling interval {interval}",
                 config.longest_lag
             )));
         }
