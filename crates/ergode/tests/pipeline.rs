@@ -106,7 +106,7 @@ fn a_run_is_a_folder() {
     let text = std::fs::read_to_string(folder.path().join("config.toml")).unwrap();
     assert_eq!(FitConfig::from_toml(&text).unwrap(), FitConfig::default());
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
-    assert!(html.contains("data that were held out to within their sampling error"));
+    assert!(html.contains("held-out data to within their sampling error"));
     // A folder changes nothing but where the results are.
     let memory = ergode::fit(&data, &FitConfig::default()).unwrap();
     assert_eq!(timeless(memory.results()), timeless(fitted.results()));

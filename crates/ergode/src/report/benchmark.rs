@@ -79,7 +79,7 @@ pub(super) fn benchmark_title(reproduction: &Reproduction) -> String {
         "softspin" => "Soft spins",
         _ => "Affine noise in two dimensions",
     };
-    format!("{name}: the paper's numbers beside ours")
+    format!("{name}: comparison with the paper")
 }
 
 /// The sections of a benchmark; none without one.
@@ -91,7 +91,7 @@ pub(super) fn benchmark_sections(results: &Results, parts: &[BenchmarkPart]) -> 
     for part in parts {
         match part {
             BenchmarkPart::Analytic { lags, curves } => sections
-                .push(Section::new("analytic", "The analytic study").with(k_figure(lags, curves))),
+                .push(Section::new("analytic", "Analytic results").with(k_figure(lags, curves))),
             BenchmarkPart::Operator(operator) => {
                 sections.push(operator_section(&reproduction.benchmark, operator));
             }
@@ -119,18 +119,15 @@ fn front_section(reproduction: &Reproduction) -> Section {
             shown(number.exact),
         ]);
     }
-    let mut section = Section::new("paper", "The paper's numbers, and these")
+    let mut section = Section::new("paper", "Comparison with the paper")
         .prose(format!(
-            "Made in {:.0} s on {}.",
+            "Computed in {:.0} s on {}.",
             reproduction.seconds, reproduction.machine
         ))
         .with(table);
     for (title, lines) in [
-        ("Chosen where the paper does not say", &reproduction.choices),
-        (
-            "Where these numbers differ from the paper's",
-            &reproduction.differences,
-        ),
+        ("Choices that the paper leaves open", &reproduction.choices),
+        ("Differences from the paper", &reproduction.differences),
     ] {
         if !lines.is_empty() {
             section = section.prose(format!("{title}:"));
@@ -149,8 +146,8 @@ fn k_figure(lags: &[f64], curves: &[(u32, Vec<f64>)]) -> Figure {
     Figure::single(
         "k-curves",
         "K_m(t)",
-        "A[a (x − θ)] = −a K_m(t) in the channel of x^m and x. K_1 is zero: the coordinate says nothing of \
-         what varies in M.",
+        "A[a (x − θ)] = −a K_m(t) in the channel of x^m and x. K_1 is zero: the coordinate is insensitive \
+         to the varying part of M.",
         Panel::new("lag", "K_m", Lines::new(series.collect())),
     )
 }
@@ -159,9 +156,9 @@ fn operator_section(benchmark: &str, operator: &OperatorRecord) -> Section {
     let (name, section) = match benchmark {
         "cir" => (
             "channels",
-            Section::new("channels", "The channels from data").prose(
-                "The coordinate x sees only Φ: whatever varies in M cancels in its channel, which is \
-                 zero but for sampling errors. The powers x², x³ and x⁴ see it.",
+            Section::new("channels", "Channels from data").prose(
+                "The coordinate x depends on Φ only: the varying part of M cancels in its channel, which \
+                 is zero within sampling errors. The powers x², x³ and x⁴ are sensitive to it.",
             ),
         ),
         "softspin" => (
@@ -179,7 +176,7 @@ fn operator_section(benchmark: &str, operator: &OperatorRecord) -> Section {
             Series::new(Role::Data, lags.clone(), channel.target.clone())
                 .with_error(channel.error.clone())
                 .styled(SeriesStyle::LineAndPoints)
-                .named("left by the constant mobility"),
+                .named("constant-mobility residual"),
         ];
         series.extend(channel.lines.iter().map(|(name, role, values)| {
             Series::new(*role, lags.clone(), values.clone()).named(name.as_str())
@@ -189,7 +186,7 @@ fn operator_section(benchmark: &str, operator: &OperatorRecord) -> Section {
     section.with(Figure::grid(
         name,
         "Residual operator",
-        "Points: the derivative of the observed correlation less A[Φ], with two standard errors. Lines: \
+        "Points: the derivative of the observed correlation minus A[Φ], with two standard errors. Lines: \
          A[M − Φ] of each mobility, on the same data.",
         3,
         panels.collect(),
@@ -198,7 +195,7 @@ fn operator_section(benchmark: &str, operator: &OperatorRecord) -> Section {
 
 fn variant_section(variants: &[RecipeVariant]) -> Section {
     let mut table = Table::new(
-        "Relative errors over the training samples; M relative to M − Φ, so that Φ itself has 1",
+        "Relative errors over the training samples; M relative to M − Φ, so the error of Φ is 1",
         &["recipe", "score", "D", "R", "M", "χ² per equation"],
     );
     let percent =
@@ -216,7 +213,7 @@ fn variant_section(variants: &[RecipeVariant]) -> Section {
             format!("{:.2}", variant.chi2),
         ]);
     }
-    Section::new("variants", "What each change to the recipe brings")
-        .prose("Each row is the one above it with one change more.")
+    Section::new("variants", "Effect of each change to the recipe")
+        .prose("Each row adds one change to the row above.")
         .with(table)
 }

@@ -234,7 +234,7 @@ pub fn write_figures(page: &Page, folder: impl AsRef<Path>) -> Result<Vec<PathBu
         let path = folder.join(format!("{}.svg", identifier(&figure.name)));
         if paths.contains(&path) {
             return Err(Error::input(format!(
-                "two figures are called {:?}; give each a name of its own",
+                "two figures have the name {:?}; give each figure a different name",
                 figure.name
             )));
         }

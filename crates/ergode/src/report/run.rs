@@ -17,7 +17,7 @@ pub fn run_page(record: &RunRecord) -> Page {
     let results = &record.results;
     let title = match &results.reproduction {
         Some(reproduction) => benchmark_title(reproduction),
-        None => "A Langevin equation from data".into(),
+        None => "Langevin equation from data".into(),
     };
     let dim = record.names.len();
     let mut page = Page::new(
@@ -68,8 +68,8 @@ fn equation(record: &RunRecord) -> Option<Section> {
     Some(match record.sites {
         0 => section,
         sites => section.prose(format!(
-            "This is one of {sites} sites, all alike: M couples the components of a site only, the score \
-             couples neighbouring sites."
+            "The equation is for one of {sites} identical sites. M couples the components of one site \
+             only; the score couples neighbouring sites."
         )),
     })
 }
@@ -139,7 +139,7 @@ fn evidence(record: &RunRecord) -> Vec<Section> {
 /// How record and state belong together, if they differ.
 fn observation_section(record: &RunRecord) -> Option<Section> {
     let sentences = record.observation.sentences();
-    let section = Section::new("observation", "From the record to the state");
+    let section = Section::new("observation", "Observation: from the record to the state");
     (!sentences.is_empty()).then(|| sentences.into_iter().fold(section, Section::prose))
 }
 
@@ -167,7 +167,7 @@ fn shortened(names: &[String]) -> String {
 
 fn summary(results: &Results) -> String {
     format!(
-        "correlations of data held out are met to {:.2} of their noise floor{}",
+        "correlations of held-out data: error {:.2} x the noise floor{}",
         results.validation.rmse_over_floor,
         results
             .validation
@@ -192,10 +192,10 @@ fn truth_section(results: &Results) -> Option<Section> {
         table = table.row(["M, relative to its variation".into(), percent(error)]);
     }
     Some(
-        Section::new("truth", "Against the exact answer")
+        Section::new("truth", "Comparison with the exact answer")
             .prose(
-                "The data are of a reference system, whose score and mobility are known. Errors are \
-                 root mean squares over the held-out samples.",
+                "The data come from a reference system with known score and mobility. Errors are root \
+                 mean squares over the held-out samples.",
             )
             .with(table),
     )
@@ -213,7 +213,7 @@ fn making(record: &RunRecord) -> Section {
         let row = [&made.decision, &made.choice, &made.reason];
         decisions = decisions.row(row.map(Clone::clone));
     }
-    Section::new("making", "How it was made")
+    Section::new("making", "Settings and timings")
         .prose(format!(
             "Ergode {}, seed {}, data {}. Score: {} ({}). Recipe: {}.",
             results.ergode,

@@ -102,7 +102,7 @@ impl Bench<'_> {
             .paper(LEARNED),
             Reproduced::new(
                 "rmse_constant",
-                "the same of the constant closure",
+                "the same, constant closure",
                 validation.constant_rmse.unwrap_or(f64::NAN),
             )
             .paper(CONSTANT),
@@ -113,7 +113,7 @@ impl Bench<'_> {
             ),
             Reproduced::new(
                 "rmse_over_floor",
-                "RMSE over floor",
+                "RMSE / noise floor",
                 validation.rmse_over_floor,
             ),
         ]);
@@ -158,7 +158,7 @@ impl Bench<'_> {
                 .paper(LEARNED),
                 Reproduced::new(
                     &format!("rmse_{key}_constant"),
-                    "the same of the constant closure",
+                    "the same, constant closure",
                     rmse(&fitted.constant)?,
                 )
                 .paper(CONSTANT),
@@ -169,36 +169,37 @@ impl Bench<'_> {
 
     fn affine2d_words(&self, findings: &mut Findings) {
         findings.choices.extend([
-            "Lags of the operator: 20 from 0.03 to 1.5, denser where the curves bend; weights of the lags \
+            "Lags of the operator: 20 from 0.03 to 1.5, denser where the curves bend. Weights of the lags \
              and channels: the inverse sampling variance of each equation."
                 .to_owned(),
-            "Judged on data of the same size that no fit has seen; rollouts by Platen's scheme of weak \
-             order 2 with the paper's step 5e-3, started from samples."
+            "Validation uses held-out data of the same size. Rollouts use Platen's scheme of weak order 2 \
+             with the paper's step 5e-3 and start from samples."
                 .to_owned(),
-            "The reference field is from a grid solution of the stationary Fokker-Planck equation (400 \
-             cells a side), not from a score estimated on a long rollout."
+            "The reference field comes from a grid solution of the stationary Fokker-Planck equation (400 \
+             x 400 cells), not from a score estimated on a long rollout."
                 .to_owned(),
         ]);
         if self.config.recipe == Recipe::Paper {
             findings.choices.push(
-                "λ_reg 𝓡(θ) of the mobility loss: 0.3 times the loss of Φ, times the mean square of the network's \
-                 outputs, which are zero where M = Φ. Chosen on this benchmark with the truth in hand: the 18 \
-                 channels leave much of M open. It matters where equations are weighted by their errors; with \
-                 the printed weights it changes little."
+                "λ_reg 𝓡(θ) of the mobility loss: 0.3 times the loss of Φ, times the mean square of the \
+                 network's outputs, which are zero where M = Φ. The factor was tuned on this benchmark \
+                 against the exact answer, because the 18 channels leave much of M undetermined. It \
+                 matters if equations are weighted by their errors; with the paper's weights it changes \
+                 little."
                     .to_owned(),
             );
             findings.choices.push(
-                "Antithetic noise in both denoising objectives, which the paper names for the spin chain \
-                 only; the table of variants shows the recipe without it."
+                "Both denoising objectives use antithetic noise; the paper mentions it for the spin chain \
+                 only. The table of variants shows the recipe without it."
                     .to_owned(),
             );
         }
         findings.differences.push(
-            "The paper's RMSE, 8.85e-4, is about four times the noise floor of data of its size. Long rollouts \
-             of the fit reach the floor over lags 0 to 5, with Euler steps of 5e-3 too; numbers of the paper's \
-             size, for the model and for the constant closure, come out where rollouts are short (512 of 24 \
-             time units) and the lags those of the fit, and are then mostly the noise of the rollouts. The \
-             pointwise errors tell models apart."
+            "The paper's RMSE, 8.85e-4, is about 4 x the noise floor of data of its size. Long rollouts \
+             of the fit reach the floor over lags 0 to 5, also with Euler steps of 5e-3. Short rollouts \
+             (512 of 24 time units) compared at the lags of the fit give numbers of the paper's size, for \
+             the model and for the constant closure; these are mostly noise of the rollouts. Pointwise \
+             errors distinguish the models."
                 .to_owned(),
         );
     }

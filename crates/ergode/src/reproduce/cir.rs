@@ -36,12 +36,15 @@ impl Bench<'_> {
         self.study_data(&system, &training, &fitted, &mut findings)?;
         findings.choices = vec![
             format!(
-                "Parameters: κ = {}, θ = {}, γ = {}, so that ν = κθ/γ = {}, inside the Feller region \
-                 (κθ ≥ γ in this convention); the paper gives none.",
-                system.kappa, system.theta, system.gamma, system.nu()
+                "Parameters: κ = {}, θ = {}, γ = {}, so ν = κθ/γ = {}, inside the Feller region (κθ ≥ γ \
+                 in this convention). The paper gives no values.",
+                system.kappa,
+                system.theta,
+                system.gamma,
+                system.nu()
             ),
-            "Data: the paper has none for this system. Trajectories are sampled from the exact transition \
-             law, every 0.05, half of them for the fit and half to judge it."
+            "Data: the paper uses none for this system. Trajectories are sampled from the exact \
+             transition law, every 0.05. Half of them are for the fit and half for validation."
                 .into(),
         ];
         self.finish(fitted, findings)
@@ -79,7 +82,7 @@ impl Bench<'_> {
             findings.numbers.push(
                 Reproduced::new(
                     &format!("a_channel_{m}"),
-                    format!("a from data, the channel of x^{m} alone"),
+                    format!("a from data, channel of x^{m} only"),
                     a,
                 )
                 .give_or_take(error)

@@ -107,7 +107,7 @@ impl Bench<'_> {
 
     /// The fit that knows the forms of score and mobility, in a folder of its own.
     fn physics_informed(&self, data: &Ensemble, system: &SoftSpin) -> Result<Fitted> {
-        self.control.stage("the physics-informed closure");
+        self.control.stage("learning the physics-informed closure");
         let folder = RunFolder::open(&self.folder.path().join("physics"))?;
         let bench = Bench {
             folder: &folder,
@@ -157,7 +157,7 @@ impl Bench<'_> {
         findings.numbers.push(
             Reproduced::new(
                 "offsite_over_onsite",
-                "offsite over onsite block norm of Φ̃_T",
+                "ratio of offsite to onsite block norm of Φ̃_T",
                 ratio,
             )
             .paper(3.97e-2),
@@ -302,31 +302,33 @@ impl Bench<'_> {
 
     fn spin_words(&self, findings: &mut Findings) {
         findings.choices.extend([
-            "Three quarters of the trajectories are fitted, the rest judge; rollouts are compared with all \
-             data, as in the paper. All rollouts have steps of 7.3e-4 and are \
-             saved every 0.0365; at the small scale they are half as long as the paper's."
+            "Three quarters of the trajectories are for training, the rest for validation. Rollouts are \
+             compared with all data, as in the paper. All rollouts use steps of 7.3e-4 and are saved \
+             every 0.0365. At the small scale they are half as long as the paper's."
                 .to_owned(),
             "Horizon of the structure diagnostic: 24 saved intervals, 0.876, combined with a half and a \
-             quarter of it; the paper prints none."
+             quarter of it. The paper gives no horizon."
                 .to_owned(),
-            "Correlation errors are root mean squares over all pairs of coordinates and lags 0 to 5 of normalised \
-             correlations; their sampling error is that of data and rollout together."
+            "Correlation errors are root mean squares over all pairs of coordinates and lags 0 to 5 of \
+             normalised correlations. Their sampling error includes that of the data and that of the \
+             rollout."
                 .to_owned(),
         ]);
         if self.config.recipe == Recipe::Paper {
             findings.choices.push(
-                "The stationary and conditional networks see a window of sites (one network at every site) \
-                 where the paper has residual convolutions; their widths and steps are those of \
-                 config.toml. The physics-informed score is the closed form, which the paper's \
-                 denoising objective in the same span tends to without noise. Errors of the coefficients \
-                 hold both scores fixed, and are too small for that."
+                "The stationary and conditional networks take a window of sites (the same network at \
+                 every site); the paper uses residual convolutions. Widths and steps are in config.toml. \
+                 The physics-informed score is the closed form, the limit of the paper's denoising \
+                 objective in the same span for vanishing noise. Standard errors of the coefficients hold \
+                 both scores fixed, so they are too small."
                     .to_owned(),
             );
             if self.config.scale == Scale::Small {
                 findings.choices.push(
-                    "At the small scale the loss of the network mobility has two terms that the paper's has \
-                     not: ⟨M⟩ = Φ with weight 10, and the mean square of the network's outputs with 0.1 times \
-                     the loss of Φ. Training is for a fixed number of steps, as in the paper."
+                    "At the small scale the loss of the network mobility has two terms more than the \
+                     paper's: ⟨M⟩ = Φ with weight 10, and the mean square of the network's outputs with \
+                     weight 0.1 times the loss of Φ. Training takes a fixed number of steps, as in the \
+                     paper."
                         .to_owned(),
                 );
             }
@@ -337,22 +339,23 @@ impl Bench<'_> {
                     .to_owned(),
             );
             findings.choices.push(
-                "Errors of the coefficients are by jackknife over trajectories with the score fitted anew each \
-                 time."
+                "Standard errors of the coefficients come from a jackknife over trajectories, with the \
+                 score refitted each time."
                     .to_owned(),
             );
         }
         findings.differences.extend([
-            "a_Φ and c_Φ: the quadratic through lag zero and three saved lags, which the paper names, is biased \
-             upwards by 5 to 7 % (a) and 2 % (c) on these curves; the exact means are from a transfer operator. \
-             The paper's own numbers are closer to the exact ones than this estimator gives."
+            "a_Φ and c_Φ: the paper's estimator, the quadratic through lag zero and three saved lags, is \
+             biased upwards by 5 to 7 % (a) and 2 % (c) on these curves. The exact means come from a \
+             transfer operator. The paper's numbers are closer to the exact ones than this estimator \
+             gives."
                 .to_owned(),
-            "b_Φ is zero by symmetry (⟨m⟩ = 0); the paper's 4.9e-3 is a sampling error of the slow m_z \
-             branch, as large as its standard error here says."
+            "b_Φ is zero by symmetry (⟨m⟩ = 0). The paper's 4.9e-3 is a sampling error of the slow m_z \
+             branch, consistent with the standard error here."
                 .to_owned(),
-            "The paper's c_⊥ is half as large again as the exact one, and its c_0 and c_∥ stopped at their floors. \
-             The weak form, which differentiates no noisy curve and needs no conditional score, has all four \
-             within their errors. Which part of the paper's recipe moves them was not measured."
+            "The paper's c_⊥ is 1.5 times the exact one, and its c_0 and c_∥ stopped at their floors. The \
+             weak form differentiates no noisy curve and needs no conditional score; it finds all four \
+             within their errors. We did not measure which part of the paper's recipe shifts them."
                 .to_owned(),
         ]);
     }
@@ -418,7 +421,7 @@ fn forward_numbers(ring: &RingComparison, findings: &mut Findings) {
         );
         findings.numbers.push(Reproduced::new(
             &format!("correlation_error_over_floor_{key}"),
-            "over its sampling error",
+            "divided by its sampling error",
             rollout.error.total / sampling_floor(ring, rollout),
         ));
     }

@@ -37,7 +37,7 @@ impl Bench<'_> {
             })?;
             findings.numbers.push(Reproduced::new(
                 &format!("variant_{k}_M_rel_delta"),
-                format!("error of M relative to M − Φ; recipe {k}: {}", variant.name),
+                format!("error of M relative to M − Φ, recipe {k}: {}", variant.name),
                 variant.truth.mobility_rel_delta.unwrap_or(f64::NAN),
             ));
             tried.push(variant);

@@ -13,7 +13,7 @@ pub fn check_page(title: &str, report: &CheckReport) -> Page {
     let meaning = match report.verdict {
         Verdict::Pass => "The record can be fitted.",
         Verdict::Warn => "The record can be fitted, with care.",
-        Verdict::Fail => "A fit to this record would not be worth its name.",
+        Verdict::Fail => "A fit to this record would not be reliable.",
     };
     page.conclusion = Some(Conclusion::new(meaning, report.findings.clone()));
     page.sections.push(check_section(report));
@@ -29,7 +29,7 @@ pub fn check_section(report: &CheckReport) -> Section {
     let uneven = if report.even_sampling { "" } else { "about " };
     let plural = if report.trajectories == 1 { "y" } else { "ies" };
     section = section.prose(format!(
-        "{} samples in {} trajector{plural}, one every {uneven}{}. Lags from {} to {} can be used.",
+        "{} samples in {} trajector{plural}, sampling interval {uneven}{}. Lags from {} to {} are usable.",
         report.samples,
         report.trajectories,
         digits(report.sampling_interval),
@@ -51,15 +51,14 @@ pub fn check_section(report: &CheckReport) -> Section {
     let figure = Figure::grid(
         "autocorrelations",
         "Autocorrelations of the coordinates",
-        "Each coordinate forgets its past within its decorrelation time; the band is two standard \
-         errors to either side.",
+        "A vertical line marks the decorrelation time. The band is two standard errors to either side.",
         columns,
         panels.collect(),
     );
     section = section.with(figure);
     match report.coordinates.len() {
         all if all > FIGURES => section.prose(format!(
-            "Drawn are the first {FIGURES} of {all} coordinates."
+            "The figure shows the first {FIGURES} of {all} coordinates."
         )),
         _ => section,
     }

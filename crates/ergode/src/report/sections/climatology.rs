@@ -46,14 +46,14 @@ pub fn climatology_section(climatology: &Climatology) -> Section {
     let figure = Figure::grid(
         "climatology",
         "Mean and standard deviation by phase",
-        "Data held out and the model, in twelve bins of the phase, without the trend; bars are two \
-         standard errors.",
+        "Held-out data and model in twelve bins of the phase, without the trend. Bars are two standard \
+         errors.",
         2,
         panels.collect(),
     );
-    Section::new("climatology", "By phase of the cycle")
+    Section::new("climatology", "Mean and variance by phase")
         .prose(format!(
-            "The cycle of period {}. The largest difference between model and data is {:.1} standard \
+            "The cycle has period {}. The largest difference between model and data is {:.1} standard \
              errors for a mean and {:.1} for a variance.",
             digits(climatology.period),
             climatology.mean_worst_z,

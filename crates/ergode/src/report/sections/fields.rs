@@ -137,7 +137,7 @@ impl FieldMaps {
 /// velocity R s + ∇·R of the irreversible current p_ss (R s + ∇·R), over a histogram of the samples.
 pub fn field_section(fields: &FieldMaps) -> Section {
     let section = Section::new("fields", "Mobility and drift").prose(
-        "Everything is drawn where there are samples; elsewhere the model is an extrapolation.",
+        "Fields are shown only on the support of the data. Elsewhere the model is an extrapolation.",
     );
     match fields.names.len() {
         1 => section.with(fields.curves()),
@@ -174,7 +174,8 @@ impl FieldMaps {
         Figure::grid(
             "fields",
             "Mobility and drift",
-            "In one dimension M is the diffusion; where the density is small both are known less well.",
+            "In one dimension M is the diffusion. Mobility and drift are less certain where the density \
+             is small.",
             2,
             panels,
         )
@@ -193,7 +194,8 @@ impl FieldMaps {
                 (
                     "drift",
                     "Drift M s + ∇·M",
-                    "Arrows show the mean displacement in a short time, over the density of the samples.",
+                    "Arrows show the mean displacement in a short time. Colours show the density of the \
+                     samples.",
                 ),
                 |fields| &fields.drift,
             ))
@@ -201,7 +203,7 @@ impl FieldMaps {
                 (
                     "current",
                     "Velocity R s + ∇·R of the irreversible current",
-                    "The current p_ss (R s + ∇·R) carries probability round without changing the density.",
+                    "The current p_ss (R s + ∇·R) circulates probability without changing the density.",
                 ),
                 |fields| &fields.current,
             ))
@@ -231,12 +233,11 @@ impl FieldMaps {
         }
         let caption = match pairs.len() {
             1 => {
-                "Diagonal entries are diffusion; half the difference of the off-diagonal ones is R, the \
-                 current's."
+                "Diagonal entries are diffusion. R, half the difference of the off-diagonal entries, sets \
+                 the irreversible current."
             }
             _ => {
-                "Model and exact answer share their colours: the panels of a row look alike where the \
-                 model is right."
+                "The panels of a row share one colour scale: they look the same if the model is right."
             }
         };
         Figure::grid("mobility", "Entries of the mobility", caption, 2, panels)

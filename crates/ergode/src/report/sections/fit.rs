@@ -30,8 +30,8 @@ pub fn equation_section(mobility: &LinearMobility) -> Section {
     };
     let plural = if dim == 1 { "" } else { "s" };
     let section = section.prose(format!(
-        "The state x has {dim} coordinate{plural}, {state}. {}; {}. M has {} coefficients. The score s keeps \
-         the density p as it is, whatever M; D makes the noise and R the irreversible current.",
+        "The state x has {dim} coordinate{plural}, {state}. {}; {}. M has {} coefficients. The density p \
+         is stationary for any M. D sets the noise and R the irreversible current.",
         degree(diffusion, "The diffusion D"),
         degree(current, "the antisymmetric part R"),
         basis.len()
@@ -100,8 +100,8 @@ fn typeset(monomial: &str) -> String {
 /// How well the equations determine the mobility, and what was found.
 pub fn fit_section(fit: &MobilityFit) -> Section {
     let mut section = Section::new("fit", "Fit of the mobility").prose(format!(
-        "χ² per equation is {}, near 1 where model and error bars are right. {} of {} directions of M \
-         stand out of the noise; the ridge is {}.",
+        "χ² per equation is {}; it is near 1 if the model and the error bars are right. {} of {} \
+         directions of M are above the noise. The ridge is {}.",
         digits(fit.chi2_per_equation),
         fit.effective_rank,
         fit.singular_values.len(),
@@ -118,8 +118,9 @@ pub fn fit_section(fit: &MobilityFit) -> Section {
     section = section.with(directions(fit));
     if let Some(positivity) = &fit.positivity {
         section = section.prose(format!(
-            "D was made positive: before, it was not at {:.1} % of the samples and {:.1} % of states two or \
-             four times as far from the mean. That cost {} in χ² per equation.",
+            "D was constrained to be positive. Without the constraint it was not positive at {:.1} % of \
+             the samples and at {:.1} % of states two or four times as far from the mean. The constraint \
+             raised χ² per equation by {}.",
             100.0 * positivity.violation,
             100.0 * positivity.tail_violation,
             digits(positivity.cost)
@@ -151,7 +152,7 @@ fn directions(fit: &MobilityFit) -> Figure {
         (
             values,
             "singular value",
-            "The equations were exact; small values belong to what they tell little about.",
+            "The equations were exact. Directions with small singular values are poorly determined.",
         )
     } else {
         let caption = "Directions below the line are determined by the data; those above it come from the ridge.";
@@ -165,7 +166,7 @@ fn directions(fit: &MobilityFit) -> Figure {
     let panel = Panel::new("direction of M", Axis::log(name), lines);
     Figure::single(
         "directions",
-        "What the equations tell of the mobility",
+        "Directions of the mobility determined by the data",
         caption,
         panel,
     )
@@ -194,13 +195,13 @@ fn rungs(fit: &MobilityFit) -> Table {
             },
         ])
     };
-    let table = Table::new("Degrees that were tried on held-out blocks", &headings);
+    let table = Table::new("Degrees tried, judged on held-out blocks", &headings);
     fit.rungs.iter().fold(table, row)
 }
 
 fn coefficients(fit: &MobilityFit) -> Table {
     let table = Table::new(
-        "In standardised coordinates, with errors over blocks",
+        "In standardised coordinates, with standard errors over blocks",
         &["field", "coefficient", "standard error", "ratio"],
     );
     fit.coefficients()

@@ -61,9 +61,9 @@ pub fn spectrum_section(comparison: &SpectrumComparison) -> Section {
     }
     Section::new("time-scales", "Time scales")
         .prose(format!(
-            "Implied time scales of the learned generator in the space of polynomials of degree {}, \
-             and of the data held out, from their correlations at single lags. Those of the data rise \
-             with the lag towards the true ones where the space is too small for a mode.",
+            "Implied time scales of the learned generator in the space of polynomials of degree {}, and \
+             of the held-out data, from their correlations at single lags. If the space is too small for \
+             a mode, the time scale of the data rises with the lag towards the true one.",
             comparison.degree
         ))
         .with(Figure::single(
@@ -79,7 +79,7 @@ pub fn spectrum_section(comparison: &SpectrumComparison) -> Section {
 pub fn entropy_section(entropy: &EntropyProduction) -> Section {
     let verdict = match entropy.rate / entropy.error.max(f64::MIN_POSITIVE) {
         z if z > 3.0 => "the process is driven out of equilibrium",
-        _ => "it cannot be told from zero, the rate of a process in equilibrium",
+        _ => "this is consistent with zero, the rate of a process in equilibrium",
     };
     Section::new("irreversibility", "Irreversibility").prose(format!(
         "Entropy production ⟨vᵀ D⁻¹ v⟩ of the irreversible velocity v = R s + ∇·R: {} ± {} per unit of \
@@ -109,9 +109,9 @@ pub fn response_section(check: &ResponseCheck, names: &[String]) -> Section {
     Section::new("response", "Response")
         .prose(format!(
             "A small kick of a coordinate changes a mean by −⟨φ(x_t) s_j(x_0)⟩ (generalised \
-             fluctuation-dissipation relation). Simulations of the model with and without the kick, on \
-             the same random numbers, should show the same: the largest deviation is {:.1} standard \
-             errors (probability by chance {:.2}).",
+             fluctuation-dissipation relation). Simulations of the model with and without the kick, with \
+             the same random numbers, should agree with this prediction. The largest deviation is {:.1} \
+             standard errors (probability {:.2} by chance).",
             check.worst_z,
             check.probability.min(1.0)
         ))

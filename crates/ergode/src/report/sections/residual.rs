@@ -55,7 +55,7 @@ pub fn residual_section(fit: &NetworkResiduals, others: &[ResidualLines]) -> Res
         let whole = |values: &Vec<f64>| values.len() == fit.lags.len();
         if lines.values.len() != fit.curves.len() || !lines.values.iter().all(whole) {
             return Err(Error::input(format!(
-                "the residuals of {} are {} lists; the fit has {} equations at {} lags",
+                "the residuals of {} have {} rows; the fit has {} equations at {} lags",
                 lines.name,
                 lines.values.len(),
                 fit.curves.len(),
@@ -72,7 +72,7 @@ pub fn residual_section(fit: &NetworkResiduals, others: &[ResidualLines]) -> Res
             line(Role::Data, &target)
                 .with_error(curve.target_error.clone())
                 .styled(SeriesStyle::LineAndPoints)
-                .named("left by the constant mobility"),
+                .named("constant-mobility residual"),
             line(Role::Model, &curve.fitted).named("network"),
         ];
         let more = others
@@ -85,7 +85,7 @@ pub fn residual_section(fit: &NetworkResiduals, others: &[ResidualLines]) -> Res
     let chi2 = fit.curves.iter().map(ResidualCurve::chi2).sum::<f64>() / fit.curves.len() as f64;
     let caption = if shown.len() < fit.curves.len() {
         format!(
-            "The {} of {} equations with the largest target in units of its errors. Points: data, with two \
+            "The {} of {} equations with the largest target in standard errors. Points: data, with two \
              standard errors. Lines: mobilities.",
             shown.len(),
             fit.curves.len()
@@ -95,9 +95,10 @@ pub fn residual_section(fit: &NetworkResiduals, others: &[ResidualLines]) -> Res
     };
     Ok(Section::new("residuals", "Residual operator")
         .prose(format!(
-            "The network is trained so that the conditional operator of M − Φ gives what the constant \
-             mobility Φ leaves of the derivatives of the correlations. The mean square of what is left \
-             is {} of its sampling variance; the mean of M is off Φ by {} of its size.",
+            "The network is trained so that the conditional operator of M − Φ reproduces the residual of \
+             the constant mobility Φ in the derivatives of the correlations. The mean square of the \
+             remaining residual is {} x its sampling variance. The mean of M differs from Φ by {} of the \
+             size of Φ.",
             digits(chi2),
             digits(fit.mean_deviation)
         ))

@@ -44,9 +44,9 @@ fn judged(rollouts: &[RingRollout]) -> Option<usize> {
 
 fn correlations(ring: &RingComparison, roles: &[Role]) -> Section {
     let mut section = Section::new("ring-correlations", "Correlations in space and time").prose(
-        "Correlations of component c of a site with component d of the site r further on at the earlier \
-         time, averaged over the ring and in units of the standard deviations of the data. The bands are \
-         two standard errors of the data.",
+        "Correlations between component c of a site and component d, at an earlier time, of the site at \
+         distance r along the ring. They are averaged over the ring and in units of the standard \
+         deviations of the data. Bands are two standard errors of the data.",
     );
     for (r, name, title) in [
         (0, "ring-same-site", "Correlations at a site"),
@@ -60,7 +60,7 @@ fn correlations(ring: &RingComparison, roles: &[Role]) -> Section {
         section = section.with(Figure::grid(
             name,
             title,
-            "The first component at the later time, the second at the earlier one.",
+            "The first component is at the later time, the second at the earlier time.",
             3,
             panels.collect(),
         ));
@@ -115,7 +115,7 @@ fn matrices(ring: &RingComparison) -> Figure {
             "Correlations of all coordinates, lag {}",
             digits(ring.matrix_time)
         ),
-        "Each coordinate with each, not averaged over the ring; one colour scale.",
+        "All pairs of coordinates, not averaged over the ring. All panels share one colour scale.",
         3,
         all.iter().map(panel).collect(),
     )
@@ -141,19 +141,19 @@ fn errors(ring: &RingComparison, roles: &[Role]) -> Section {
     Section::new("ring-errors", "Errors of the correlations")
         .prose(match ring.reference.map(|k| &ring.rollouts[k].name) {
             Some(name) => format!(
-                "Root mean squares of the difference from the data. The floor is the error of “{name}”, an \
-                 independent run of the system itself: no closure can be told from it below that."
+                "Root mean square difference from the data. The floor is the error of “{name}”, an \
+                 independent run of the system itself. Errors below the floor are not significant."
             ),
-            None => "Root mean squares of the difference from the data. The floor is what a second record \
-                     like the data would give, from the blocks of these."
+            None => "Root mean square difference from the data. The floor is the error that an \
+                     independent record of the same size would have, estimated from blocks of the data."
                 .into(),
         })
         .with(error_table(ring))
         .with(Figure::grid(
             "ring-errors",
             "Errors of the correlations",
-            "Over components and separations against the lag, and over components and lags against the \
-             distance along the ring.",
+            "Left: over components and separations, against the lag. Right: over components and lags, \
+             against the distance along the ring.",
             2,
             vec![
                 Panel::new("lag", error(), by_time).titled("against time"),
@@ -253,7 +253,7 @@ fn density_figure(
     let caption = if lines {
         "Probability of each bin; the band is two standard errors of the data."
     } else {
-        "Lines of equal density at the same levels, 5, 20, 40, 60 and 80 % of the largest in the data."
+        "Contours at 5, 20, 40, 60 and 80 % of the largest density in the data."
     };
     let panel = |curve: &Curve| {
         let who = shown.map(|(k, name)| (name, curve.rollouts[k].values.as_slice()));

@@ -10,8 +10,9 @@ const IDENTITIES: usize = 24;
 /// What held-out data say about a score.
 pub fn score_section(certificate: &ScoreCertificate) -> Section {
     let mut section = Section::new("score", "Score").prose(format!(
-        "The score's error is at least {} of its size, and chance alone gives {}; its linear part is off by \
-         {} ({} by chance). Errors come from {} blocks of held-out data.",
+        "The relative error of the score is at least {} (chance alone gives {}). The relative error of \
+         its linear part is {} (chance alone gives {}). Standard errors come from {} blocks of held-out \
+         data.",
         percent(certificate.relative_error),
         percent(certificate.relative_floor),
         percent(certificate.stein_error),
@@ -64,8 +65,8 @@ fn identities(certificate: &ScoreCertificate) -> Figure {
         }],
     };
     let caption = format!(
-        "Zero for the exact score. The largest of {} in standard errors; one as large as the first is found \
-         by chance with probability {}.",
+        "All are zero for the exact score. Shown are the largest of {}, in standard errors. A violation \
+         as large as the first occurs by chance with probability {}.",
         certificate.test.count,
         chance(certificate.test.probability)
     );
@@ -105,7 +106,7 @@ fn marginals(resampling: &Resampling) -> Figure {
     Figure::single(
         "marginals",
         "Marginals after Langevin runs with the score",
-        "Runs that start from the data must leave each marginal as it was, but for chance.",
+        "Runs that start from the data should not change the marginals, except by chance.",
         panel,
     )
 }

@@ -114,7 +114,8 @@ pub(super) fn space_time_figure(
     Figure::grid(
         &format!("hovmoeller-{component}"),
         &format!("{name} in space and time"),
-        "A good model makes patterns of the same size, duration and speed as the data, not the same ones.",
+        "A good model gives patterns of the same size, duration and speed as the data. The patterns \
+         themselves differ.",
         windows.len().min(COLUMNS),
         panels.collect(),
     )

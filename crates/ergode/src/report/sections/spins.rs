@@ -87,7 +87,7 @@ impl SpinMaps {
         let odd = closures.iter().find(|closure| closure.block.dim() != SPIN);
         if !data.dim().is_multiple_of(SPIN) || odd.is_some() {
             return Err(Error::input(format!(
-                "{} coordinates and a block of {} are not spins of three components",
+                "{} coordinates and a block of {} do not match spins of three components",
                 data.dim(),
                 odd.map_or(SPIN, |closure| closure.block.dim())
             )));
@@ -137,8 +137,8 @@ pub fn spin_section(spins: &SpinMaps) -> Section {
         }
     }
     let mut caption =
-        "Diffusion across the spin (λ⊥) and along it (λ∥), and the rate of precession (c×), \
-                       where there are spins; one colour scale for each."
+        "Diffusion across the spin (λ⊥) and along it (λ∥), and the rate of precession (c×), on the \
+         support of the data. Each has one colour scale."
             .to_owned();
     let exact = closures.iter().position(|c| c.role == Role::Exact);
     if let Some(exact) = exact.filter(|_| closures.len() > 1) {

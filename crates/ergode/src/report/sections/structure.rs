@@ -24,8 +24,9 @@ pub fn structure_section(structure: &Structure, names: &[String]) -> Section {
     ];
     Section::new("structure", "Structure of the mobility").with(Figure::grid(
         "structure",
-        "Entries of the mobility that the coordinates see",
-        "Entries that are large on the left and small on the right are real; the others may be left out.",
+        "Constant-mobility diagnostic Φ̃",
+        "Entries that are large on the left and small on the right are significant. The others may be set \
+         to zero.",
         2,
         panels,
     ))

@@ -15,9 +15,9 @@ const PANELS: usize = 36;
 /// A page on one comparison of a model with data, verdict first.
 pub fn validation_page(validation: &Validation) -> Page {
     let mut page = Page::new(
-        "A Langevin equation beside data",
+        "Validation of a Langevin equation",
         format!(
-            "correlations of {} samples are met to {} of their noise floor",
+            "correlations of {} held-out samples: error {} x the noise floor",
             validation.held_out.samples,
             digits(validation.rmse_over_floor)
         ),
@@ -30,11 +30,9 @@ pub fn validation_page(validation: &Validation) -> Page {
 /// What the verdict of a validation means, with its reasons.
 pub(in crate::report) fn validation_conclusion(validation: &Validation) -> Conclusion {
     let summary = match validation.verdict {
-        Verdict::Pass => {
-            "The model reproduces the data that were held out to within their sampling error."
-        }
+        Verdict::Pass => "The model reproduces the held-out data to within their sampling error.",
         Verdict::Warn => "The model is usable, with the reservations below.",
-        Verdict::Fail => "Do not use the model as it is; the reasons are below.",
+        Verdict::Fail => "Do not use this model; the reasons are below.",
     };
     Conclusion {
         verdict: validation.verdict,
@@ -68,10 +66,11 @@ pub(super) fn of_role(role: Option<RolloutRole>) -> Role {
 
 /// All families in one table.
 fn overview(validation: &Validation) -> Section {
-    let mut section = Section::new("validation", "Against data held out").prose(format!(
-        "{} samples that no fit has seen, every {}; simulations of the model {} samples long. The \
-         noise floor is what an independent record of the same size would give: an error of about one \
-         floor is as good as these data can tell.",
+    let mut section = Section::new("validation", "Comparison with held-out data").prose(format!(
+        "The held-out data are {} samples, not used in any fit, with sampling interval {}. Simulations of \
+         the model have {} samples. The noise floor is the error that an independent record of the same \
+         size would have. A model with an error of about 1 x the noise floor cannot be distinguished from \
+         the data.",
         validation.held_out.samples,
         digits(validation.sampling_interval),
         validation.rollouts.first().map_or(0, |rollout| rollout.samples)
@@ -224,7 +223,7 @@ fn densities(validation: &Validation, roles: &[Role]) -> Section {
     section.with(Figure::grid(
         "joints",
         "Joint densities",
-        "Probability of each cell, data and models in the same colours.",
+        "Probability of each cell. Data and models share one colour scale.",
         1 + roles.len(),
         panels,
     ))
@@ -243,8 +242,8 @@ fn correlations(validation: &Validation, roles: &[Role]) -> Section {
     let fitted = figure(
         "correlations",
         "Correlations of the observables in the fit",
-        "Each curve is an observable at the later time with one at the earlier time; the band is two \
-         standard errors of the data held out.",
+        "Each curve is the correlation of an observable at the later time with one at the earlier time. \
+         The band is two standard errors of the held-out data.",
         &validation.correlations,
         each,
     );
@@ -254,7 +253,7 @@ fn correlations(validation: &Validation, roles: &[Role]) -> Section {
     let others = figure(
         "other-correlations",
         "Correlations of observables outside the fit",
-        "Functions of the standardised coordinates and lags that no fit has used.",
+        "Functions of the standardised coordinates, and lags, that were not used in any fit.",
         &validation.other_correlations,
         each,
     );
@@ -308,8 +307,7 @@ fn times(validation: &Validation, roles: &[Role]) -> Option<Section> {
         section = section.with(Figure::single(
             "passages",
             "Mean passage times",
-            "From the low states of a coordinate to its high ones, and back; bars are two standard \
-             errors.",
+            "From low to high values of a coordinate, and back; bars are two standard errors.",
             Panel::new("", "time", bars),
         ));
     }
