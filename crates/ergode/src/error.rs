@@ -1,10 +1,10 @@
-//! The one public error of the crate.
+//! The public error type of the crate.
 
 use std::path::{Path, PathBuf};
 
 /// What went wrong, where, and what to do next.
 ///
-/// The message is complete by itself; [`Error::is_bad_input`] tells a program whether the
+/// The message is complete by itself; [`Error::is_bad_input`] says whether the
 /// user's input (exit code 2) or something else (exit code 1) was at fault.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]

@@ -7,7 +7,7 @@ use crate::stats::normal_score;
 
 /// Trajectories from which these are the clusters; fewer are cut into stretches of time.
 const MANY_TRAJECTORIES: usize = 16;
-/// Stretches of time in all where there are few trajectories.
+/// Total number of stretches of time, for few trajectories.
 const STRETCHES: usize = 32;
 /// Cells in a cluster.
 const CELLS: usize = 8;
@@ -57,7 +57,7 @@ impl Cells {
         control: &Control,
         evaluate: impl Fn(&[f64], &mut [f64]),
     ) -> Result<Self> {
-        /// Samples after which progress is told.
+        /// Samples between reports of progress.
         const TOGETHER: usize = 4096;
         let trajectories = ensemble.len();
         let consecutive = trajectories < MANY_TRAJECTORIES;

@@ -21,7 +21,7 @@ pub(super) struct Curve {
     pub(super) error: Vec<f64>,
 }
 
-/// The autocorrelations of all coordinates, and what else the shortest lags tell.
+/// The autocorrelations of all coordinates, and statistics of the shortest lags.
 pub(super) struct Correlations {
     pub(super) curves: Vec<Curve>,
     /// Correlations of the coordinates at equal times.
@@ -33,7 +33,7 @@ pub(super) struct Correlations {
 }
 
 impl Correlations {
-    /// Level by level until every coordinate has decorrelated; none where there are no pairs.
+    /// Level by level until every coordinate has decorrelated; none without pairs.
     pub(super) fn measure(
         record: &Record,
         threshold: f64,

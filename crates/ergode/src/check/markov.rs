@@ -49,7 +49,7 @@ pub(crate) struct MarkovOutcome {
 /// It holds for a Markov process whose observables span an invariant space; the monomials (up to
 /// degree 5, 4, 3 in one, two, three dimensions; powers up to 3 of single coordinates up to twelve
 /// dimensions; coordinates alone beyond) do so nearly, and only the violation between the
-/// coordinates themselves is judged. t₀ = 0, or the first lag where there is white measurement noise,
+/// coordinates themselves is judged. t₀ = 0, or the first lag if there is white measurement noise,
 /// which spoils C(0) alone.
 pub(super) fn test(
     record: &Record,
@@ -177,7 +177,7 @@ fn violation(
     .collect()
 }
 
-/// Exponents of the monomials, the coordinates first; fewer where there are few samples.
+/// Exponents of the monomials, the coordinates first; fewer if there are few samples.
 fn exponents(dim: usize, effective: f64) -> Vec<Vec<usize>> {
     let highest = match dim {
         0 => return Vec::new(),

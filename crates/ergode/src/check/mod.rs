@@ -147,7 +147,7 @@ pub(crate) fn find_cycles(
 }
 
 /// The Markov test of states whose first `observed` coordinates are those that `report` is of; only these
-/// are judged at the later time. None where there is too little to test.
+/// are judged at the later time. None if there is too little data to test.
 pub(crate) fn test_markov(
     states: &Ensemble,
     observed: usize,
@@ -411,7 +411,7 @@ fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Opt
     ))
 }
 
-/// From the first lag without measurement noise to the last that tells something of any coordinate.
+/// From the first lag without measurement noise to the last at which some coordinate is still correlated.
 fn usable_lags(report: &mut CheckReport, first: f64) {
     let last = report
         .coordinates

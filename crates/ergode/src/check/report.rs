@@ -21,7 +21,7 @@ pub struct CoordinateReport {
     pub integrated_time: Option<f64>,
     /// N Δ / (2 τ_int), at most N.
     pub effective_samples: f64,
-    /// Last lag at which the autocorrelation still tells something.
+    /// Last lag with a usable autocorrelation.
     pub usable_lag: Option<f64>,
     /// Lag, autocorrelation ρ and its standard error.
     pub autocorrelation: Vec<[f64; 3]>,

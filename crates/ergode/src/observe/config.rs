@@ -49,9 +49,9 @@ impl TrendKind {
 #[serde(deny_unknown_fields, default)]
 pub struct CycleConfig {
     /// The period, in units of time; "auto" takes it from the cycles that
-    /// [`check_ensemble`](crate::check_ensemble) finds; no cycle where none is given.
+    /// [`check_ensemble`](crate::check_ensemble) finds; no cycle if not given.
     pub period: Option<Choice<f64>>,
-    /// Harmonics of the mean and of ln σ; chosen by held-out blocks where none are given.
+    /// Harmonics of the mean and of ln σ; chosen by held-out blocks by default.
     pub harmonics: Option<usize>,
 }
 

@@ -17,7 +17,7 @@ pub struct Delays {
     pub spacing: f64,
 }
 
-/// What the Markov test says of a number of delays.
+/// Result of the Markov test for one number of delays.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DelayTrial {
     /// How many delays.

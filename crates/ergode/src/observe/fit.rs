@@ -144,7 +144,7 @@ fn fundamental(found: &[FoundCycle], length: f64) -> Option<f64> {
         .max_by(|a, b| a.amplitude.total_cmp(&b.amplitude))?;
     let whole = |period: f64| {
         let ratio = period / strongest.period;
-        // Frequencies are told apart to about a tenth of 1/length.
+        // Frequencies are resolved to about a tenth of 1/length.
         let multiple = ratio.round();
         multiple <= MOST_HARMONICS as f64
             && (multiple / period - 1.0 / strongest.period).abs() < 0.2 / length

@@ -116,7 +116,7 @@ impl Observation {
 
     /// x(t) of simulated states, with measurement noise, the first row of trajectory k at `start(k)`.
     ///
-    /// Noise is drawn from a stream of its own for each trajectory.
+    /// Each trajectory draws its noise from a separate random stream.
     ///
     /// # Errors
     /// When the noise is not a covariance.
@@ -176,8 +176,8 @@ impl Observation {
         })
     }
 
-    /// What would be observed of simulated states whose first rows are at time `start`, that of the record
-    /// where none is given.
+    /// Observed values of simulated states whose first rows are at time `start`, by default that of the
+    /// record.
     ///
     /// The trend is part of it where all these times lie in the record, and else left out: it is not known
     /// to go on.

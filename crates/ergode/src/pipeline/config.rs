@@ -104,7 +104,7 @@ impl Default for ScoreConfig {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScoreKind {
-    /// The closed form; where held-out data refute it, a network, and the better of the two.
+    /// The closed form; if held-out data reject it, the better of it and a network.
     #[default]
     Auto,
     /// The gradient of a polynomial.
@@ -119,7 +119,7 @@ pub enum ScoreKind {
 pub struct RolloutConfig {
     /// Numerical scheme.
     pub scheme: Scheme,
-    /// Step of the scheme; found by halving where none is given.
+    /// Step of the scheme; by default found by halving.
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
     pub length: f64,
@@ -142,7 +142,7 @@ impl Default for RolloutConfig {
 }
 
 impl FitConfig {
-    /// The record as it is asked to be taken, with or without its gaps.
+    /// The record with its gaps, or bridged if `bridge_gaps` is set.
     pub(super) fn record<'a>(&self, ensemble: &'a Ensemble) -> Result<Cow<'a, Ensemble>> {
         Ok(match self.bridge_gaps {
             true => Cow::Owned(ensemble.bridged()?),

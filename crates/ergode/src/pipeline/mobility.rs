@@ -49,7 +49,7 @@ pub(super) fn find_mobility(
     }
 }
 
-/// A polynomial mobility, with measurement noise taken out where there is some.
+/// A polynomial mobility, corrected for measurement noise if any.
 pub(super) fn by_recipe(
     training: &Ensemble,
     config: &FitConfig,

@@ -407,7 +407,7 @@ fn protocol(
     })
 }
 
-/// What the run of the learned model tells of it.
+/// Findings on the simulation of the learned model.
 fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
     let outside = run.out_of_support;
     if outside > OUTSIDE.0 {

@@ -19,7 +19,7 @@ use crate::score::{
     fit_potential_score_without_noise,
 };
 
-/// A score with what held-out data say of it.
+/// A score with its certificate on held-out data.
 pub(super) struct ScoreFound {
     pub(super) score: StoredScore,
     pub(super) certificate: ScoreCertificate,
@@ -32,8 +32,8 @@ pub(super) struct ScoreFound {
 /// Multiplications that the sums of a closed form may take; beyond, fewer samples are used.
 const MOST_WORK: f64 = 1e12;
 
-/// Samples that a score is fitted to and judged on; of more, every so many: those close in time tell the
-/// same.
+/// Most samples that a score is fitted to and judged on. Longer records are thinned: samples close in
+/// time are redundant.
 const ENOUGH: usize = 1 << 25;
 
 /// Find the score of `training`, judged on `held_out`. A network keeps its state in the file `checkpoint`.
@@ -142,7 +142,7 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
         .collect()
 }
 
-/// True where the held-out data are enough to tell, and tell that the score is wrong.
+/// Whether the held-out data suffice to judge the score, and reject it.
 fn refuted(certificate: &ScoreCertificate) -> bool {
     let findings = &certificate.findings;
     let of = |kind| findings.iter().find(|finding| finding.kind == kind);
@@ -151,7 +151,7 @@ fn refuted(certificate: &ScoreCertificate) -> bool {
     wrong && of(FindingKind::FewData).is_none()
 }
 
-/// A score with what held-out data say of it.
+/// A score with its certificate on held-out data.
 pub(super) fn judge(
     score: StoredScore,
     kind: String,

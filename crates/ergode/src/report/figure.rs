@@ -16,7 +16,7 @@ pub struct Figure {
     pub title: String,
     /// A sentence that says what to see.
     pub caption: String,
-    /// Panels in a row where there is room for them.
+    /// Largest number of panels in a row.
     pub columns: usize,
     /// The panels, row by row.
     pub panels: Vec<Panel>,
@@ -40,11 +40,11 @@ pub struct Panel {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Name, with the unit where there is one.
+    /// Name, with the unit if any.
     pub name: String,
     /// Logarithmic; values that are not positive are left out.
     pub log: bool,
-    /// First and last number; those of the data where none are given.
+    /// First and last number; by default those of the data.
     pub range: Option<[f64; 2]>,
 }
 
@@ -119,7 +119,7 @@ pub struct Series {
     /// Ordinates; a curve is broken where one is not a number.
     #[serde(with = "gaps::list")]
     pub y: Vec<f64>,
-    /// Standard errors of the ordinates, drawn twice as long; empty where there are none.
+    /// Standard errors of the ordinates, drawn twice as long; may be empty.
     #[serde(with = "gaps::list")]
     pub error: Vec<f64>,
 }
@@ -152,12 +152,12 @@ pub enum Across {
 pub struct Colours {
     /// The colours.
     pub palette: Palette,
-    /// The numbers of the first and last colour; those of the data where none are given. Give the same
+    /// The numbers of the first and last colour; by default those of the data. Give the same
     /// to panels that are compared.
     pub range: Option<[f64; 2]>,
 }
 
-/// Colours that colour-blind readers tell apart.
+/// Colours that colour-blind readers can distinguish.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Palette {
@@ -212,7 +212,7 @@ pub struct LabelledMatrix {
     /// Values, (row, column).
     #[serde(with = "gaps::matrix")]
     pub values: Array2<f64>,
-    /// Their standard errors, where there are any.
+    /// Their standard errors, if any.
     pub errors: Option<Array2<f64>>,
     /// What the colours mean.
     pub colours: Colours,
@@ -239,13 +239,13 @@ pub struct BarSeries {
     /// Heights, one per label.
     #[serde(with = "gaps::list")]
     pub values: Vec<f64>,
-    /// Standard errors, drawn twice as long; empty where there are none.
+    /// Standard errors, drawn twice as long; may be empty.
     #[serde(with = "gaps::list")]
     pub error: Vec<f64>,
 }
 
 impl Figure {
-    /// A figure of one panel, which needs no heading of its own.
+    /// A figure of one panel without a heading.
     pub fn single(name: &str, title: &str, caption: &str, panel: Panel) -> Self {
         Self::grid(name, title, caption, 1, vec![panel])
     }

@@ -22,7 +22,7 @@ pub struct Page {
     pub title: String,
     /// A sentence below it: what was done to what.
     pub summary: String,
-    /// The verdict with its reasons, where there is one.
+    /// The verdict with its reasons, if any.
     pub conclusion: Option<Conclusion>,
     /// The evidence.
     pub sections: Vec<Section>,
@@ -60,7 +60,7 @@ pub struct Section {
 pub enum SectionPart {
     /// A paragraph of plain text.
     Prose(String),
-    /// A formula on lines of its own, plain text.
+    /// A formula on separate lines, plain text.
     Equation(String),
     /// A figure.
     Figure(Figure),
@@ -221,7 +221,7 @@ impl Table {
     }
 }
 
-/// Write every figure of a page as `NAME.svg` into a folder, which is made where there is none; the
+/// Write every figure of a page as `NAME.svg` into a folder, which is created if missing; the
 /// files in order.
 ///
 /// # Errors

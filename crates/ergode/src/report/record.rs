@@ -76,7 +76,7 @@ pub struct RunRecord {
 /// Score and mobility with their diagnostics.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LearnedRecord {
-    /// What held-out data say of the score.
+    /// Certificate of the score on held-out data.
     pub certificate: ScoreCertificate,
     /// The fit of the mobility in a linear span.
     pub fit: Option<MobilityFit>,

@@ -54,7 +54,7 @@ pub struct ReproduceConfig {
     pub scale: Scale,
     /// The one seed of all random numbers.
     pub seed: u64,
-    /// Length of each trajectory of the reference data; that of the scale where none is given.
+    /// Length of each trajectory of the reference data; by default that of the scale.
     pub time: Option<f64>,
     /// Changes to the configuration of the fit, `key=value`.
     pub changes: Vec<String>,
@@ -139,7 +139,7 @@ impl Bench<'_> {
         Ok((fitted, config))
     }
 
-    /// Put the findings before what the fit says of itself, and write the run.
+    /// Put the findings before the results of the fit, and write the run.
     fn finish(&self, fitted: Fitted, findings: Findings) -> Result<Results> {
         let mut record = fitted.record;
         let name = |value: serde_json::Result<serde_json::Value>| {

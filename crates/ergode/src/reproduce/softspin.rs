@@ -105,7 +105,7 @@ impl Bench<'_> {
         (length / INTERVAL).round() * INTERVAL
     }
 
-    /// The fit that knows the forms of score and mobility, in a folder of its own.
+    /// The fit with known forms of score and mobility, in a separate folder.
     fn physics_informed(&self, data: &Ensemble, system: &SoftSpin) -> Result<Fitted> {
         self.control.stage("learning the physics-informed closure");
         let folder = RunFolder::open(&self.folder.path().join("physics"))?;

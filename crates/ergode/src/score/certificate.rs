@@ -1,4 +1,4 @@
-//! How good a score is, told from data alone.
+//! Quality of a score, estimated from data alone.
 
 use std::fmt;
 

@@ -76,7 +76,7 @@ pub struct ClosedFormScore {
     pub(super) components: OnceLock<Option<Polynomials>>,
 }
 
-/// A score as it is written to a file.
+/// The stored form of a score.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

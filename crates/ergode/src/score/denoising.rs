@@ -69,7 +69,7 @@ pub struct NeuralScore {
     report: DenoisingReport,
 }
 
-/// A score as it is read, before its parts are known to fit.
+/// A score read from a file, before its parts are checked to match.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {

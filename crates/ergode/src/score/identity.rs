@@ -57,7 +57,7 @@ impl Identity {
 }
 
 impl IdentityTest {
-    /// Of all `identities`; none where there are none.
+    /// Test of all `identities`; `None` for an empty list.
     pub(crate) fn new(identities: &[Identity]) -> Option<Self> {
         let worst = identities
             .iter()

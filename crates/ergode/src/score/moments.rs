@@ -74,7 +74,7 @@ pub(super) struct Moments<'a> {
 }
 
 impl<'a> Moments<'a> {
-    /// `divergence` tells whether ∇·s is known.
+    /// `divergence` says whether ∇·s is known.
     pub(super) fn new(score: &'a dyn Score, basis: &'a Basis, divergence: bool) -> Self {
         let names = &basis.labels[1..=basis.dim()];
         let mut identities: Vec<String> = Vec::new();

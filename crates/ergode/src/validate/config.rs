@@ -10,13 +10,13 @@ use crate::lagged::Blocking;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ValidateConfig {
-    /// Observables φ_m of the correlations that a fit used, as expressions; where none are given, the
+    /// Observables φ_m of the correlations that a fit used, as expressions; by default the
     /// monomials of degree 1 to 3 (up to 3 coordinates), 1 to 2 (up to 6), or coordinates and squares.
     pub observables: Vec<String>,
-    /// Observables that a fit did not use, as expressions; where none are given, fourth powers, tanh
+    /// Observables that a fit did not use, as expressions; by default fourth powers, tanh
     /// and a smooth step of the standardised coordinates.
     pub other_observables: Vec<String>,
-    /// Longest lag; four times the longest decorrelation time of a coordinate where none is given.
+    /// Longest lag; by default four times the longest decorrelation time of a coordinate.
     pub horizon: Option<f64>,
     /// Number of lags, the one at zero included.
     pub lags: usize,

@@ -40,7 +40,7 @@ pub struct RolloutCurve {
     pub distance: Distance,
 }
 
-/// The curve that is off by most, in units of its own floor.
+/// The curve with the largest error, in units of its floor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worst {
     /// Label of the curve.

@@ -1,4 +1,4 @@
-//! Is the model as good as the data can tell? Rollouts beside held-out data, against the noise floor.
+//! Comparison of rollouts with held-out data, in units of the noise floor.
 
 mod climatology;
 mod config;
@@ -71,7 +71,7 @@ pub struct Validation {
     pub noise_floor: f64,
     /// `correlation_rmse / noise_floor`.
     pub rmse_over_floor: f64,
-    /// `correlation_rmse` of the constant closure, where there is a rollout of it.
+    /// `correlation_rmse` of the constant closure, if it was simulated.
     pub constant_rmse: Option<f64>,
     /// Mean over the coordinates of Σ |p_model − p_data| over bins.
     pub density_l1: f64,
@@ -223,8 +223,8 @@ impl Validation {
         self.conclude();
     }
 
-    /// What the comparisons say of rollout `k`, counted from 0 in the order in which they were given:
-    /// nothing where it cannot be told from the data.
+    /// Findings on rollout `k`, counted from 0 in the order given; empty if the comparisons cannot
+    /// distinguish it from the data.
     pub fn judge(&self, k: usize) -> Vec<Finding> {
         let families = [
             (&verdict::CORRELATIONS, &self.correlations),

@@ -20,11 +20,11 @@ use crate::observable::{Functions, Library, Monomials, Standardised};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpectrumConfig {
-    /// Degree of the polynomials; where none is given, from 6 in one dimension down to 1 in many.
+    /// Degree of the polynomials; by default from 6 in one dimension down to 1 in many.
     pub degree: Option<usize>,
     /// Number of modes.
     pub modes: usize,
-    /// Lags of the data, whole numbers of sampling intervals; where none are given, doubling ones up to the
+    /// Lags of the data, whole numbers of sampling intervals; by default doubling ones up to the
     /// longest decorrelation time of a coordinate.
     pub lags: Vec<f64>,
 }
@@ -304,7 +304,7 @@ impl Space {
     }
 }
 
-/// −τ / ln|λ| of the `count` largest |λ|, one of each complex pair; NaN where there is none.
+/// −τ / ln|λ| of the `count` largest |λ|, one of each complex pair; NaN if there are fewer.
 fn implied(matrix: ArrayView2<f64>, lag: f64, count: usize) -> Vec<f64> {
     let mut scales: Vec<f64> = linalg::eigenvalues(matrix)
         .unwrap_or_default()

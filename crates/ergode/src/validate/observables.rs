@@ -66,7 +66,7 @@ impl Observables {
     /// Observables outside a fit: of standardised coordinates z, with the names of the raw ones.
     ///
     /// Products of degree 4 up to two coordinates and fourth powers beyond, tanh z, and the step
-    /// 1/(1 + e^{−4(z−1)}), which tells how often a coordinate is more than a deviation above its mean.
+    /// 1/(1 + e^{−4(z−1)}), which measures how often a coordinate is more than a standard deviation above its mean.
     pub(super) fn other(
         names: &[String],
         scales: &Standardiser,

@@ -2,7 +2,7 @@
 
 use crate::report::figure::{Palette, Role};
 
-/// Colours of series (Okabe and Ito's, which colour-blind readers tell apart), and their dashes.
+/// Colours of series (Okabe and Ito's, which colour-blind readers can distinguish), and their dashes.
 pub(super) fn of_role(role: Role, turn: usize) -> (&'static str, &'static str) {
     const OTHERS: [&str; 6] = [
         "#cc79a7", "#e69f00", "#56b4e9", "#8c7a00", "#7f3c8d", "#8a8a8a",
@@ -16,7 +16,7 @@ pub(super) fn of_role(role: Role, turn: usize) -> (&'static str, &'static str) {
     }
 }
 
-/// Steps between the first and the last colour of a palette: more than an eye tells apart, few enough
+/// Steps between the first and the last colour of a palette: more than an eye distinguishes, few enough
 /// that cells of one colour share one path.
 pub(super) const STEPS: usize = 128;
 

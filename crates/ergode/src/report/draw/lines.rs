@@ -9,7 +9,7 @@ use crate::report::figure::{Across, Lines, Panel, Series, SeriesStyle};
 /// Strokes keep their width when a reader zooms in.
 pub(super) const FIXED: &str = "vector-effect=\"non-scaling-stroke\"";
 
-/// Ordinate and, where there are errors, the ends of its error bar.
+/// Ordinate and, if it has an error, the ends of its error bar.
 fn extent(series: &Series, k: usize) -> [f64; 3] {
     let y = series.y[k];
     match series.error.get(k) {

@@ -50,7 +50,7 @@ impl Figure {
         [wide, high + labels.fold(0.0, f64::max)]
     }
 
-    /// The figure as a file of its own, on white, with title and legend.
+    /// The figure as a separate file, on white, with title and legend.
     pub fn svg(&self) -> String {
         let [wide, high] = self.panel_size();
         let columns = self.columns.clamp(1, self.panels.len().max(1));

@@ -53,7 +53,7 @@ fn links(values: &Array2<f64>, level: f64) -> BTreeMap<Edge, Vec<Edge>> {
                 .filter(|k| above[*k] != above[(k + 1) % 4])
                 .map(|k| edges[k])
                 .collect();
-            // At a saddle the mean of the corners tells which of them are joined.
+            // At a saddle the mean of the corners decides which of them are joined.
             let mean = corners.iter().map(|(i, j)| values[[*i, *j]]).sum::<f64>() / 4.0;
             if crossed.len() == 4 && above[0] != (mean > level) {
                 crossed.rotate_left(1);

@@ -15,7 +15,7 @@ use crate::score::Score;
 
 /// Cells over ten standard deviations of a coordinate.
 const CELLS: usize = 60;
-/// The same where there is one coordinate, and the fewest of a short record.
+/// The same for one coordinate, and the fewest for a short record.
 const FINE_CELLS: usize = 200;
 const FEWEST_CELLS: usize = 16;
 /// Cells from one arrow to the next.

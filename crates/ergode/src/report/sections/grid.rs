@@ -89,7 +89,7 @@ impl Cells {
         }))
     }
 
-    /// One value per cell, in the order of [`Cells::centres`], not a number where there are no samples.
+    /// One value per cell, in the order of [`Cells::centres`], NaN in cells without samples.
     pub(super) fn masked(&self, values: Vec<f64>) -> Array2<f64> {
         let shape = self.density.dim();
         let mut values = Array2::from_shape_vec(shape, values).expect("one value per cell");

@@ -7,7 +7,7 @@ use crate::finding::digits;
 use crate::mobility::{NeuralMobilityFit, ResidualCurve};
 use crate::report::{Figure, Lines, Panel, Role, Section, Series, SeriesStyle};
 
-/// Equations that are all drawn, and those that are drawn where there are more.
+/// Most equations that are all drawn, and the number drawn of more.
 const PANELS: usize = 36;
 const FEW: usize = 12;
 

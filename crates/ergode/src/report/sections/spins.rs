@@ -62,7 +62,7 @@ fn projections(block: &dyn Mobility, centres: &[[f64; 2]]) -> Array2<f64> {
     out
 }
 
-/// The onsite blocks of closures on the plane (m_z, m_⊥), where there are spins.
+/// The onsite blocks of closures on the plane (m_z, m_⊥), on the support of the data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SpinMaps {
     cells: Cells,

@@ -122,7 +122,7 @@ fn row(name: &str, distance: &Distance) -> [String; 5] {
     ]
 }
 
-/// The curves of a family that are drawn, those furthest off first where there are too many.
+/// The curves of a family that are drawn; those with the largest errors if there are too many.
 fn drawn(comparison: &Comparison) -> Vec<&Curve> {
     let mut curves: Vec<&Curve> = comparison.curves.iter().collect();
     if curves.len() > PANELS {

@@ -1,5 +1,5 @@
-//! The conditional score by denoising: a network for what the future state tells about the noise
-//! that was added to the initial one.
+//! The conditional score by denoising: a network predicts, from the future state, the noise that was
+//! added to the initial one.
 
 use std::path::Path;
 

@@ -101,7 +101,7 @@ fn common_interval(
     Ok(interval.expect("the data"))
 }
 
-/// The errors in units of those of the reference run, or of the `block_floor` where there is none.
+/// The errors in units of those of the reference run, or of the `block_floor` without one.
 fn relate(rollouts: &mut [RingRollout], reference: Option<usize>, block_floor: f64) {
     let floor = match reference {
         Some(k) => (rollouts[k].error.total, rollouts[k].standard_error.total),

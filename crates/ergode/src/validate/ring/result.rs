@@ -89,7 +89,7 @@ pub struct RingRollout {
     pub error: RingErrors,
     /// Standard errors of `error` by the sampling of the rollout, the data being as they are.
     pub standard_error: RingErrors,
-    /// `error.total` over that of the reference run, or over the floor of the blocks where there is none.
+    /// `error.total` over that of the reference run, or over the floor of the blocks without one.
     pub error_over_floor: f64,
     /// Its standard error.
     pub error_over_floor_error: f64,
