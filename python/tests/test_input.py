@@ -132,7 +132,7 @@ def test_names_and_units():
         ("times of shapes", X3, {"t": np.arange(49)}),
         ("times of shapes", X3, {"t": [np.arange(50)]}),
         ("holds no times", X3, {"t": ["a"] * 50}),
-        ("does not come after", X3, {"t": np.zeros(50)}),
+        ("is not later than", X3, {"t": np.zeros(50)}),
         ("one is inf|infinite", np.where(X3 > 2, np.inf, X3), {"dt": 1}),
         ("a mask of shape", X3, {"dt": 1, "mask": np.zeros(4, bool)}),
         ("its type is", X3, {"dt": 1, "mask": np.zeros(X3.shape)}),

@@ -221,7 +221,7 @@ fn files_of_another_kind_are_recognised() {
             }
             refused(
                 folder.read(name, bytes),
-                &[name, "not what its name says", kind],
+                &[name, "does not match its extension", kind],
             );
         }
     }

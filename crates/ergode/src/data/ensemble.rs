@@ -133,7 +133,7 @@ impl Ensemble {
         for (j, name) in names.iter().enumerate() {
             if name.trim().is_empty() {
                 return Err(Error::input(format!(
-                    "coordinate {j} (counted from 0) has an empty name; give it one"
+                    "coordinate {j} (counted from 0) has an empty name; give it a name"
                 )));
             }
         }
@@ -254,7 +254,7 @@ impl Ensemble {
             .collect();
         if intervals.is_empty() {
             return Err(Error::input(
-                "no two samples follow one another without a gap in between; give a record with \
+                "every sample is next to a gap, so no two samples are consecutive; give a record with \
                  fewer gaps",
             ));
         }
@@ -274,13 +274,13 @@ impl Ensemble {
         match burn_in {
             BurnIn::Fraction(f) if !(0.0..1.0).contains(&f) => {
                 return Err(Error::input(format!(
-                    "a burn-in of {f} of each trajectory is not possible; \
-                     give a fraction from 0 up to but not including 1"
+                    "a burn-in fraction of {f} is out of range; give a fraction from 0 up to, but not \
+                     including, 1"
                 )));
             }
             BurnIn::Time(t) if !(t >= 0.0 && t.is_finite()) => {
                 return Err(Error::input(format!(
-                    "a burn-in time of {t} is not possible; give a finite time that is not negative"
+                    "a burn-in time of {t} is out of range; give a finite time of 0 or more"
                 )));
             }
             _ => {}
@@ -291,8 +291,8 @@ impl Ensemble {
             let dropped = rows_to_drop(trajectory, burn_in);
             if dropped >= n {
                 return Err(Error::input(format!(
-                    "the burn-in leaves nothing of trajectory {k} (counted from 0), which has {n} \
-                     rows and lasts {}; shorten the burn-in or leave the trajectory out",
+                    "the burn-in removes all of trajectory {k} (counted from 0), which has {n} rows \
+                     and lasts {}; shorten the burn-in or drop the trajectory",
                     trajectory.time(n - 1) - trajectory.time(0)
                 )));
             }
@@ -310,9 +310,7 @@ impl Ensemble {
     /// When `every` is zero, or only gaps would be kept.
     pub fn thin(&self, every: usize) -> Result<Self> {
         if every == 0 {
-            return Err(Error::input(
-                "cannot keep every 0th row; give 1 or more to thin",
-            ));
+            return Err(Error::input("cannot keep every 0th row; thin by 1 or more"));
         }
         let mut starts: Vec<Vec<usize>> = vec![vec![0]; self.len()];
         for pair in self.segments.windows(2) {

@@ -49,8 +49,8 @@ impl Facts {
         let mut warnings = Vec::new();
         if names.len() > self.samples {
             warnings.push(format!(
-                "there are more coordinates ({}) than samples ({}); \
-                 is the array transposed? rows are times, columns are coordinates",
+                "there are more coordinates ({}) than samples ({}); is the array transposed? Rows must \
+                 be times and columns coordinates",
                 names.len(),
                 self.samples
             ));
@@ -63,8 +63,7 @@ impl Facts {
         }
         if self.partial_gaps > 0 {
             warnings.push(format!(
-                "{} rows have a NaN in some coordinates but not in others; \
-                 these rows are left out as a whole",
+                "{} rows have a NaN in some coordinates but not in others; these rows count as gaps",
                 self.partial_gaps
             ));
         }

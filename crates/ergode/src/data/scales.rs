@@ -67,7 +67,7 @@ impl Standardiser {
             let name = &ensemble.names()[j];
             if range[j].0 == range[j].1 {
                 return Err(Error::input(format!(
-                    "coordinate '{name}' has the same value {:?} in every sample, so it cannot be \
+                    "coordinate '{name}' has the value {:?} in every sample and cannot be \
                      standardised; leave it out",
                     range[j].0
                 )));
@@ -77,8 +77,8 @@ impl Standardiser {
             scale[j] = (square[j] / samples - correction * correction).sqrt();
             if !(mean[j].is_finite() && scale[j].is_normal()) {
                 return Err(Error::input(format!(
-                    "coordinate '{name}' lies between {:?} and {:?}, where its variance cannot be \
-                     represented; use other units",
+                    "coordinate '{name}' ranges from {:?} to {:?}, and its variance overflows or \
+                     underflows; use other units",
                     range[j].0, range[j].1
                 )));
             }

@@ -52,8 +52,8 @@ fn check_shapes(trajectories: &[Trajectory]) -> Result<()> {
     for (k, trajectory) in trajectories.iter().enumerate() {
         if trajectory.is_empty() || trajectory.dim() == 0 {
             return Err(Error::input(format!(
-                "trajectory {k} (counted from 0) is empty: it has {} rows and {} coordinates; \
-                 leave it out or give it at least one of each",
+                "trajectory {k} (counted from 0) is empty: it has {} rows and {} coordinates; leave it \
+                 out, or give at least one row and one coordinate",
                 trajectory.len(),
                 trajectory.dim()
             )));
@@ -107,15 +107,15 @@ pub(crate) fn check_increasing(
         let place = start + i;
         if !time.is_finite() {
             return Err(Error::input(format!(
-                "trajectory {k}, row {place} (counted from 0): the time is {time}; \
-                 every row needs a finite time, also a gap"
+                "trajectory {k}, row {place} (counted from 0): the time is {time}; every row needs a \
+                 finite time, even a gap"
             )));
         }
         if before >= time {
             return Err(Error::input(format!(
-                "trajectory {k}, row {place} (counted from 0): the time {time:?} does not come \
-                 after the time {before:?} of the row before; sort the rows by time, drop repeated \
-                 ones, and give separate runs as separate trajectories"
+                "trajectory {k}, row {place} (counted from 0): the time {time:?} is not later than \
+                 {before:?}, the time of the previous row; sort the rows by time, drop repeated rows, \
+                 and pass separate runs as separate trajectories"
             )));
         }
         before = time;
@@ -129,9 +129,9 @@ pub(crate) fn check_dim(dim: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(format!(
-        "there are {dim} coordinates, more than {}; rows are times and columns are \
-         coordinates: transpose the array if it is the other way round, or reduce the coordinates, \
-         for example to their principal components",
+        "there are {dim} coordinates, more than {}; rows must be times and columns coordinates: \
+         transpose the array if they are swapped, or reduce the dimension, for example to \
+         principal components",
         limits::RECORD
     )))
 }
@@ -139,15 +139,16 @@ pub(crate) fn check_dim(dim: usize) -> Result<()> {
 /// The error for an infinite value.
 pub(crate) fn infinite(trajectory: usize, row: usize, coordinate: usize) -> Error {
     Error::input(format!(
-        "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): \
-         the value is infinite; mark a missing sample with NaN, and shorten or leave out \
-         a trajectory that diverged"
+        "trajectory {trajectory}, row {row}, coordinate {coordinate} (counted from 0): the value is \
+         infinite; mark a missing sample with NaN, and cut or drop a trajectory that diverged"
     ))
 }
 
 /// The error for data without a complete row.
 pub(crate) fn no_samples() -> Error {
-    Error::input("every row holds a NaN, so there are no samples; check how the data were written")
+    Error::input(
+        "every row contains a NaN, so there are no samples; check how the data were written",
+    )
 }
 
 /// The findings of one block of rows of one trajectory.

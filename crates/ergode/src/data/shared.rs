@@ -37,8 +37,8 @@ impl SharedRows {
         let end = last.and_then(|last| last.checked_add(dim));
         if (rows > 1 && stride < dim) || end.is_none_or(|end| rows > 0 && end > length) {
             return Err(Error::input(format!(
-                "{rows} rows of {dim} coordinates, one every {stride} numbers, do not lie in {length} \
-                 numbers without overlap"
+                "{rows} rows of {dim} coordinates, with a stride of {stride} numbers, do not fit into \
+                 {length} numbers without overlap"
             )));
         }
         Ok(Self {

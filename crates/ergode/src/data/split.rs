@@ -21,7 +21,7 @@ impl Ensemble {
     pub fn split(&self, fraction: f64, gap: f64) -> Result<(Self, Self)> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::input(format!(
-                "a held-out fraction of {fraction} is not possible; give one between 0 and 1"
+                "a held-out fraction of {fraction} is out of range; give a fraction between 0 and 1"
             )));
         }
         let n = self.len();
@@ -47,7 +47,7 @@ impl Ensemble {
         }
         if kept.is_empty() || held.is_empty() {
             return Err(Error::input(format!(
-                "the record is too short to hold out {fraction} of it; give a longer record"
+                "the record is too short to hold out a fraction of {fraction}; give a longer record"
             )));
         }
         Ok((self.cut(&kept)?, self.cut(&held)?))

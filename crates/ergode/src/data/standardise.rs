@@ -52,7 +52,7 @@ impl Standardiser {
     pub fn new(mean: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
         if mean.len() != scale.len() || mean.is_empty() {
             return Err(Error::input(format!(
-                "a standardisation with {} means and {} scales; give one of each per coordinate",
+                "the standardisation has {} means and {} scales; give one of each per coordinate",
                 mean.len(),
                 scale.len()
             )));

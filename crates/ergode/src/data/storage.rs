@@ -68,7 +68,7 @@ impl Storage {
     pub(super) fn intact(&self) -> Result<()> {
         let problem = |kind, text: &str| {
             let message = format!(
-                "{text}; the file was changed or lost while it was in use, start again when it is whole"
+                "{text}; the file changed or was removed while in use: restore it and rerun"
             );
             Err(Error::io(&self.path, io::Error::new(kind, message)))
         };
@@ -82,7 +82,11 @@ impl Storage {
         if same {
             Ok(())
         } else {
-            problem(io::ErrorKind::InvalidData, "is not what it was")
+            problem(
+                io::ErrorKind::InvalidData,
+                "has another size or modification time than when it \
+                 was opened",
+            )
         }
     }
 }

@@ -210,8 +210,8 @@ impl StoredRows {
         Err(Error::file(
             &self.storage.path,
             format!(
-                "{rows} rows of it are {:.1} GiB, too many for memory all at once; take a part of the \
-                 record, or every so many rows (thin)",
+                "{rows} rows take {:.1} GiB, too much to hold in memory at once; use a part of the \
+                 record, or thin it",
                 bytes as f64 / (1u64 << 30) as f64
             ),
         ))

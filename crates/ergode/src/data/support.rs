@@ -59,7 +59,7 @@ impl TryFrom<Unchecked> for Support {
         if dim == 0 || width == 0 || !dim.is_multiple_of(width) || !grids.iter().all(Grid::is_sound)
         {
             return Err(Error::input(format!(
-                "the support of {dim} coordinates is damaged; write it again from the data"
+                "the support in dimension {dim} is damaged; compute it from the data again"
             )));
         }
         Ok(Self { dim, grids })
@@ -110,8 +110,8 @@ impl Support {
         let dim = ensemble.dim();
         if !(1..=MOST_CELLS.len()).contains(&components) || !dim.is_multiple_of(components) {
             return Err(Error::input(format!(
-                "{dim} coordinates are not sites of {components} components; give 1, 2 or 3 \
-                 components that divide the coordinates"
+                "{dim} coordinates cannot be divided into sites of {components} components; give 1, 2 \
+                 or 3 components, a divisor of the number of coordinates"
             )));
         }
         Self::shared(ensemble, standardiser, components, &Control::new())

@@ -32,7 +32,7 @@ impl ArrayHeader {
             })
             .ok_or_else(|| {
                 Fault::Content(format!(
-                    "has the absurd shape {}; the file is damaged",
+                    "has the impossible shape {}; the file is damaged",
                     tuple(&self.shape)
                 ))
             })
@@ -58,7 +58,7 @@ impl ArrayHeader {
             std::cmp::Ordering::Greater => "has trailing bytes",
         };
         fault(format!(
-            "{problem}: shape {} of '{}' needs {needed} bytes of data but there are {available}; \
+            "{problem}: shape {} of dtype '{}' needs {needed} bytes of data, the file has {available}; \
              write it again",
             tuple(&self.shape),
             self.dtype.descr()
@@ -140,8 +140,8 @@ impl NumberArray {
             [trajectories, time, dim] => Ix3(trajectories, time, dim),
             _ => {
                 return Err(Fault::Content(format!(
-                    "the array has shape {}; give (time,), (time, dimension) or \
-                     (trajectory, time, dimension)",
+                    "the array has shape {}; use (time,), (time, dimension) or (trajectory, time, \
+                     dimension)",
                     tuple(&self.shape)
                 )));
             }
@@ -237,7 +237,7 @@ pub(crate) fn decode_text(bytes: &[u8], big_endian: bool) -> Result<String, Faul
         .map(|c| {
             char::from_u32(c).ok_or_else(|| {
                 Fault::Content(format!(
-                    "holds {c:#x}, which is no character; the file is damaged"
+                    "holds {c:#x}, which is not a character; the file is damaged"
                 ))
             })
         })

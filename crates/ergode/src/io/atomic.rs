@@ -33,7 +33,7 @@ impl AtomicFile {
         if path.file_name().is_none() || path.is_dir() {
             return Err(Error::file(
                 path,
-                "is a folder, not a file; give the name of a file inside it",
+                "is a folder, not a file; give a file name",
             ));
         }
         let file = beside(path, 0o666, |builder, folder| builder.tempfile_in(folder))?;
@@ -79,7 +79,7 @@ impl AtomicFolder {
         if path.is_file() {
             return Err(Error::file(
                 path,
-                "is a file, but a folder is to be written; remove it or choose another name",
+                "is a file, but the output is a folder; remove the file or choose another name",
             ));
         }
         let target = path.to_owned();

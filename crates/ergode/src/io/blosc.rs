@@ -42,18 +42,14 @@ pub(crate) fn unpack(packed: &[u8], most: usize) -> Result<Vec<u8>, Fault> {
         };
     }
     if flags & 4 != 0 {
-        return fault(
-            "is packed by Blosc with its bits shuffled, which is not known; use shuffle=1",
-        );
+        return fault("uses the bit shuffle of Blosc, which is not supported; use shuffle=1");
     }
     let method = match flags >> 5 {
         1 => Method::Lz4,
         3 => Method::Zlib,
         4 => Method::Zstd,
         _ => {
-            return fault(
-                "is packed by Blosc with a method that is not known; use lz4, zlib or zstd",
-            );
+            return fault("uses a Blosc compressor that is not supported; use lz4, zlib or zstd");
         }
     };
     let mut out = Vec::with_capacity(size.min(most));

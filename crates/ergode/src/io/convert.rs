@@ -95,13 +95,13 @@ fn refuse_loss(layout: &Layout) -> Result<()> {
         lost.push("the units".to_owned());
     }
     if let Some((first, _)) = layout.ends.iter().find(|(first, _)| *first != 0.0) {
-        lost.push(format!("times from {first} on"));
+        lost.push(format!("the start time {first}"));
     }
     match lost.is_empty() {
         true => Ok(()),
         false => Err(Error::input(format!(
-            "holds values only and would lose {}; write .npz, .zarr, .h5 or .nc instead, or allow the loss \
-             (--values-only)",
+            "stores values only and would lose {}; write .npz, .zarr, .h5 or .nc instead, or accept \
+             the loss with --values-only",
             lost.join(" and ")
         ))),
     }
@@ -110,7 +110,7 @@ fn refuse_loss(layout: &Layout) -> Result<()> {
 fn changed(input: &Path) -> Error {
     Error::file(
         input,
-        "changed while it was read; try again when nothing writes to it",
+        "changed while it was read; rerun when nothing writes to it",
     )
 }
 

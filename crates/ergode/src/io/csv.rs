@@ -48,7 +48,7 @@ impl Format for Csv {
             blank: None,
         };
         if !lines.advance(false)? {
-            return Err(Error::file(path, "has no rows; write it again"));
+            return Err(Error::file(path, "has no rows; add data"));
         }
         let first = || -> Result<(Columns, bool)> {
             let fields = split_header(lines.text(), lines.delimiter, lines.number)?;
@@ -187,7 +187,7 @@ impl Source for Table {
             if self.rows.is_empty() {
                 return Err(Error::file(
                     &self.lines.path,
-                    "has a header but no rows; write it again",
+                    "has a header but no rows; add data",
                 ));
             }
         }
@@ -201,8 +201,8 @@ impl Table {
             // In a table of one column a blank line is an empty field, else it is no row at all.
             if self.columns.all.len() > 1 {
                 return Err(Error::input(format!(
-                    "line {first} is blank but rows follow; \
-                     write nan in every column for a gap, or remove the line"
+                    "line {first} is blank, but rows follow; write nan in every column for a gap, or \
+                     remove the line"
                 )));
             }
             for gap in first..number {

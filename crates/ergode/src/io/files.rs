@@ -22,7 +22,7 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![path.to_owned()]);
     }
     let matched = glob_with(&pattern(&text), HIDDEN_STAY_HIDDEN)
-        .map_err(|error| Error::file(path, format!("is no pattern: {error}")))?;
+        .map_err(|error| Error::file(path, format!("is not a valid file pattern: {error}")))?;
     let mut found = matched
         .map(|file| file.map_err(|error| Error::io(path, error.into())))
         .collect::<Result<Vec<_>>>()?;
@@ -30,7 +30,7 @@ pub(crate) fn files_of(path: &Path) -> Result<Vec<PathBuf>> {
     if found.is_empty() {
         return Err(Error::file(
             path,
-            "matches no file; * stands for any characters of a name and ? for one",
+            "matches no file; * matches any characters of a name, ? matches one",
         ));
     }
     Ok(found)
@@ -65,8 +65,8 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
             return Err(Error::file(
                 folder,
                 format!(
-                    "is a folder, whose files are read as one ensemble, but '{name}' in it is of no \
-                     known format; give a pattern such as '{}'",
+                    "is a folder. All files in a folder are read as one ensemble, but the format of \
+                     '{name}' is not supported; give a pattern such as '{}'",
                     folder.join("*.csv").display()
                 ),
             ));
@@ -75,7 +75,7 @@ fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     if names.is_empty() {
         return Err(Error::file(
             folder,
-            "is a folder without files; give a file, or a folder of files",
+            "is an empty folder; give a file or a folder of files",
         ));
     }
     Ok(names.iter().map(|name| folder.join(name)).collect())

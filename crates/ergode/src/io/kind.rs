@@ -50,7 +50,9 @@ impl Kind {
             Self::Gzip => "compressed with gzip; unpack it with gunzip first",
             Self::Parquet => "a Parquet table; rename it to end in .parquet",
             Self::Utf16 => "text in UTF-16; save it as UTF-8",
-            Self::Binary => "binary data of an unknown kind; export it again as .npz, .npy or .csv",
+            Self::Binary => {
+                "binary data in an unknown format; export the data as .npz, .npy or .csv"
+            }
             Self::Text => "text; rename it to end in .csv or .tsv if it is a table",
             Self::Empty => "an empty file; write it again",
         }
@@ -71,7 +73,10 @@ pub(crate) fn open(path: &Path, expected: &[Kind]) -> Result<File> {
     if !expected.contains(&found) {
         return Err(Error::file(
             path,
-            format!("is not what its name says, it is {}", found.advice()),
+            format!(
+                "content does not match its extension: it is {}",
+                found.advice()
+            ),
         ));
     }
     Ok(file)

@@ -46,7 +46,8 @@ pub(crate) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<O
         Some(step) => Ok(Some(step)),
         None => Err(Error::file(
             path,
-            "has no times; give the sampling interval dt, or name the column that holds them",
+            "has no times; give the sampling interval with dt, or the column of the times with \
+             --time-column",
         )),
     }
 }
@@ -54,8 +55,8 @@ pub(crate) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<O
 /// The error for times that are not `dt` apart.
 pub(crate) fn contradiction(trajectory: usize, dt: f64, problem: &str) -> Error {
     Error::input(format!(
-        "trajectory {trajectory} (counted from 0): dt = {dt:?} was given but {problem}; \
-         leave dt out or correct it"
+        "trajectory {trajectory} (counted from 0): dt = {dt:?} was given, but {problem}; leave dt out \
+         or correct it"
     ))
 }
 
@@ -87,9 +88,9 @@ pub(crate) fn refuse_large(path: &Path, bytes: u64, memory: Option<u64>) -> Resu
     Err(Error::file(
         path,
         format!(
-            "holds more than {:.3} GiB of values, too many to be read into memory; convert it first \
-             (ergode convert --values-only {name} {stem}-rows.npy): rows of such a file are read where they are, evenly \
-             sampled ones with dt",
+            "holds more than {:.3} GiB of values, too much for memory; convert it first with `ergode \
+             convert --values-only {name} {stem}-rows.npy`: rows of a .npy file are read from disk as \
+             needed. Then give the sampling interval with dt",
             most as f64 / (1u64 << 30) as f64
         ),
     ))

@@ -118,7 +118,7 @@ fn check_alike(
         )
     } else if matches!((&found.names, &expected.names), (Some(a), Some(b)) if a != b) {
         format!(
-            "names its coordinates{} otherwise than {}{}",
+            "has other coordinate names{} than {}{}",
             listed(found),
             first.display(),
             listed(expected)

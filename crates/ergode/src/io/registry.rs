@@ -60,15 +60,15 @@ pub(crate) fn format_of(path: &Path) -> Result<&'static dyn Format> {
             .collect();
         let problem = match feature_of(&extension) {
             Some(feature) => format!(
-                "has the extension .{extension}, whose format is not built in: build with the feature \
-                 `{feature}`"
+                "has the extension .{extension}, which this build does not support: build with the \
+                 feature `{feature}`"
             ),
             None if extension.is_empty() => "has no extension".to_owned(),
             None => format!("has the unknown extension .{extension}"),
         };
         Error::file(
             path,
-            format!("{problem}; the known ones are {}", known.join(", ")),
+            format!("{problem}; supported extensions are {}", known.join(", ")),
         )
     })
 }

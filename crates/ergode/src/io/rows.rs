@@ -181,7 +181,7 @@ impl Picked {
         let place = |column: &String| {
             names.iter().position(|name| name == column).ok_or_else(|| {
                 Error::input(format!(
-                    "no coordinate is named '{column}'; there are: {}",
+                    "no coordinate is named '{column}'; the coordinates are: {}",
                     names.join(", ")
                 ))
             })

@@ -44,17 +44,14 @@ impl Columns {
     /// where they name coordinates, the other columns are not looked at.
     pub(crate) fn new(fields: Vec<String>, named: bool, options: &ReadOptions) -> Result<Self> {
         let (id, time) = (options.trajectory.as_deref(), options.time.as_deref());
-        let purposes = [
-            (id, "tell the trajectories apart"),
-            (time, "hold the times"),
-        ];
+        let purposes = [(id, "trajectories"), (time, "times")];
         for (chosen, purpose) in purposes {
             if let Some(chosen) = chosen
                 && !(named && fields.iter().any(|name| name == chosen))
             {
                 let columns = if named { fields } else { Vec::new() };
                 return Err(Error::input(format!(
-                    "no column is named '{chosen}', which was to {purpose}; the named columns are: {}",
+                    "no column is named '{chosen}', given for the {purpose}; the named columns are: {}",
                     columns.join(", ")
                 )));
             }
@@ -86,8 +83,8 @@ impl Columns {
         let count = |role| all.iter().filter(|(r, _)| *r == role).count();
         if count(Role::Time) > 1 || count(Role::Trajectory) > 1 {
             return Err(Error::input(
-                "several columns hold times, or several tell the trajectories apart; keep one of \
-                 t and time, and one of trajectory, traj, id and run",
+                "several columns hold times, or several name the trajectory; keep one of t and time, \
+                 and one of trajectory, traj, id and run",
             ));
         }
         if count(Role::Coordinate) == 0 {

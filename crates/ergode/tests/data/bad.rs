@@ -90,7 +90,7 @@ fn infinities_gaps_and_times_that_go_back() {
             &folder,
             &name,
             &options,
-            &[&name, "row 2", "does not come after", "sort"],
+            &[&name, "row 2", "is not later than", "sort"],
         );
         swap(&name, 2.5, f64::INFINITY);
         both(&folder, &name, &options, &[&name, "row 2", "finite time"]);
@@ -115,7 +115,12 @@ fn infinities_gaps_and_times_that_go_back() {
         } else {
             gaps
         });
-        both(&folder, &name, &options, &[&name, "every row holds a NaN"]);
+        both(
+            &folder,
+            &name,
+            &options,
+            &[&name, "every row contains a NaN"],
+        );
     }
 }
 
@@ -154,7 +159,7 @@ fn the_wrong_name_for_the_content() {
                 &folder,
                 &wrong,
                 &dt(0.1),
-                &[&wrong, "not what its name says", content],
+                &[&wrong, "does not match its extension", content],
             );
         }
     }
@@ -224,7 +229,7 @@ fn columns_are_taken_by_name_and_the_others_not_looked_at() {
         time: Some("hour".to_owned()),
         ..ReadOptions::default()
     };
-    refused(read_with(&from, &elsewhere), &["'hour'", "hold the times"]);
+    refused(read_with(&from, &elsewhere), &["'hour'", "for the times"]);
 }
 
 #[cfg(target_os = "linux")]

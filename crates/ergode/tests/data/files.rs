@@ -66,7 +66,7 @@ fn the_file_that_differs_is_named() {
     refused(read("runs"), &["runs", "'notes.txt'", "pattern", "*.csv"]);
     refused(read("runs/*.npz"), &["*.npz", "matches no file"]);
     std::fs::create_dir(folder.path("empty")).unwrap();
-    refused(read("empty"), &["empty", "without files"]);
+    refused(read("empty"), &["empty", "empty folder"]);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_format_of_values_alone_loses_nothing_unasked() {
         convert("a.csv", named, false),
         &["out.npy", "the names u, v", ".npz", "--values-only"],
     );
-    refused(convert("b.csv", late, false), &["times from 5 on"]);
+    refused(convert("b.csv", late, false), &["the start time 5"]);
     assert!(!folder.path("out.npy").exists());
     for content in [named, late] {
         assert_eq!(convert("c.csv", content, true).unwrap().samples, 2);

@@ -97,7 +97,7 @@ fn bad_trajectories_are_refused() {
     refused(times(&[0.0, 1.0]), &["3 rows but 2 times"]);
     refused(times(&[0.0, f64::NAN, 2.0]), &["row 1", "finite time"]);
     refused(times(&[0.0, 2.5, 1.5]), &["row 2", "1.5", "2.5", "sort"]);
-    refused(times(&[0.0, 0.0, 1.0]), &["row 1", "does not come after"]);
+    refused(times(&[0.0, 0.0, 1.0]), &["row 1", "is not later than"]);
     refused(
         Ensemble::from_array(array![[f64::NAN]], 1.0),
         &["no samples"],
@@ -198,11 +198,11 @@ fn burn_in_shares_storage() {
         BurnIn::Fraction(f64::NAN),
         BurnIn::Time(-1.0),
     ] {
-        refused(ensemble.burn_in(bad), &["burn-in", "not possible"]);
+        refused(ensemble.burn_in(bad), &["burn-in", "out of range"]);
     }
     refused(
         ensemble.burn_in(BurnIn::Time(50.0)),
-        &["nothing of trajectory 0", "100 rows"],
+        &["all of trajectory 0", "100 rows"],
     );
 }
 

@@ -222,15 +222,15 @@ fn choose(
         (_, Some(x)) => Ok(vec![x]),
         ([], _) if variables.is_empty() => Err(Error::file(
             path,
-            "holds no arrays; write the values as the array 'x'",
+            "has no arrays; save the values as the array 'x'",
         )),
         _ => match variables.iter().find(|v| v.name == "x") {
             Some(x) if !is_number(x) || !matches!(x.shape.len(), 1..=3) => Err(unusable(path, x)),
             _ => Err(Error::file(
                 path,
                 format!(
-                    "there is no array 'x', and not exactly one other that could hold the values; \
-                     the file has {}; name one of them, or save the values under the name 'x'",
+                    "no array is named 'x', and no single other array can hold the values; the file \
+                     has {}; choose one with --array, or name the values 'x'",
                     list(variables)
                 ),
             )),
@@ -256,7 +256,7 @@ fn unusable(path: &Path, variable: &Variable) -> Error {
             format!("holds {what}; save it as float64, float32 or integers")
         }
         _ => format!(
-            "has shape {}; give (time,), (time, dimension) or (trajectory, time, dimension)",
+            "has shape {}; use (time,), (time, dimension) or (trajectory, time, dimension)",
             tuple(&variable.shape)
         ),
     };

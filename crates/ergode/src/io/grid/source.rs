@@ -36,7 +36,7 @@ impl<G: Grid> GridSource<G> {
             (None, None) => {
                 return Err(Error::file(
                     path,
-                    "has no times; give the sampling interval dt",
+                    "has no times; give the sampling interval with dt",
                 ));
             }
         };
@@ -53,8 +53,8 @@ impl<G: Grid> GridSource<G> {
             return Err(Error::file(
                 path,
                 format!(
-                    "array '{}' claims the shape {}, which a file of {} bytes cannot hold; the \
-                     file is damaged or incomplete, write it again",
+                    "array '{}' has shape {} in its header, too large for a file of {} bytes; the file \
+                     is damaged or incomplete, write it again",
                     main.name,
                     tuple(&main.shape),
                     grid.size()

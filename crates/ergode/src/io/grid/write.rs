@@ -146,8 +146,7 @@ impl<S: Store> GridSink<S> {
 fn uneven(path: &Path) -> Error {
     Error::file(
         path,
-        "cannot hold the uneven or differing times of these trajectories; \
-         write .npz or .csv instead",
+        "cannot store uneven times, or times that differ between trajectories; write .npz or .csv instead",
     )
 }
 

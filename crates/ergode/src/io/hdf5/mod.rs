@@ -264,7 +264,7 @@ fn unreadable(error: Hdf5Error) -> Fault {
     match error {
         Hdf5Error::Io(source) => Fault::Io(source),
         other => Fault::Content(format!(
-            "{other}; the file is damaged, or uses what is not known here; write it again, for \
+            "{other}; the file is damaged or uses an unsupported feature of HDF5; write it again, for \
              example with h5py"
         )),
     }

@@ -52,8 +52,7 @@ impl<R: Read> Bytes<'_, R> {
     fn take(&mut self, length: usize) -> Result<Vec<u8>, Fault> {
         if length as u64 > self.left {
             return fault(format!(
-                "the header asks for {length} bytes where {} are left; the file is damaged, write \
-                 it again",
+                "the header needs {length} bytes, but {} are left; the file is damaged, write it again",
                 self.left
             ));
         }
@@ -84,7 +83,7 @@ impl<R: Read> Bytes<'_, R> {
             .filter(|&count| count <= isize::MAX as usize)
             .ok_or_else(|| {
                 Fault::Content(format!(
-                    "has the absurd length {count}; the file is damaged"
+                    "has the impossible length {count}; the file is damaged"
                 ))
             })
     }
@@ -96,7 +95,7 @@ impl<R: Read> Bytes<'_, R> {
             (0, 0) => Ok(0),
             // An entry takes eight bytes or more.
             (found, count) if found == mark && count as u64 <= self.left / 8 => Ok(count),
-            _ => fault("has a header that cannot be understood; the file is damaged"),
+            _ => fault("has an invalid header; the file is damaged"),
         }
     }
 
@@ -152,7 +151,7 @@ fn dtype(kind: u32) -> Result<Dtype, Fault> {
         11 => Element::U8,
         _ => {
             return fault(format!(
-                "has elements of the unknown type {kind}; the file is damaged"
+                "has elements of unknown type {kind}; the file is damaged"
             ));
         }
     };
@@ -205,13 +204,13 @@ impl Header {
         let name = bytes.name()?;
         let rank = bytes.count()?;
         if rank as u64 > bytes.left / 4 {
-            return fault("has a header that cannot be understood; the file is damaged");
+            return fault("has an invalid header; the file is damaged");
         }
         let (mut names, mut shape, mut records) = (Vec::new(), Vec::new(), false);
         for k in 0..rank {
             let Some(axis) = axes.get(bytes.count()?) else {
                 return fault(format!(
-                    "array '{name}' has an axis that does not exist; the file is damaged"
+                    "array '{name}' refers to an axis that does not exist; the file is damaged"
                 ));
             };
             records |= k == 0 && axis.length.is_none();

@@ -40,7 +40,7 @@ impl Dtype {
 
 fn refusal(descr: &str, rest: &str) -> String {
     let kind = match rest.as_bytes().first() {
-        Some(b'b' | b'?') => "truth values (bool)",
+        Some(b'b' | b'?') => "booleans (bool)",
         Some(b'c') => "complex numbers",
         Some(b'O') => "Python objects",
         Some(b'S' | b'a') => "byte strings",

@@ -31,7 +31,7 @@ impl ArrayHeader {
             }
             version => {
                 return fault(format!(
-                    "is in version {version}.{} of the NumPy format; versions 1 to 3 are known",
+                    "uses version {version}.{} of the NumPy format; versions 1 to 3 are supported",
                     start[7]
                 ));
             }
@@ -121,7 +121,7 @@ impl<'a> Dictionary<'a> {
     fn damaged<T>(&self) -> Result<T, Fault> {
         let near = String::from_utf8_lossy(&self.rest[..self.rest.len().min(20)]);
         fault(format!(
-            "has a header that cannot be understood near \"{}\"; the file is damaged",
+            "has an invalid header near \"{}\"; the file is damaged",
             near.escape_debug()
         ))
     }
@@ -200,7 +200,7 @@ impl<'a> Dictionary<'a> {
             self.skip_space();
             let digits = self.word(u8::is_ascii_digit);
             let Ok(length) = digits.parse() else {
-                return fault("has an absurd length in its shape; the file is damaged");
+                return fault("has an impossible length in its shape; the file is damaged");
             };
             shape.push(length);
             // Python 2 wrote long integers as 3L.

@@ -225,8 +225,8 @@ impl<'a> Archive<'a> {
             return Err(Error::file(
                 self.path,
                 format!(
-                    "{what} claims {declared} bytes but only {packed} are stored for it in a file \
-                     of {}; the file is damaged, write it again",
+                    "{what} should have {declared} bytes, but only {packed} are stored in a file of \
+                     {}; the file is damaged, write it again",
                     self.size
                 ),
             ));
@@ -277,13 +277,13 @@ impl<'a> Archive<'a> {
             (Some(only), true) => Ok(only),
             _ if found.is_empty() => Err(Error::file(
                 self.path,
-                "the archive is empty; write the values as the array 'x'",
+                "the archive is empty; save the values as the array 'x'",
             )),
             _ => Err(Error::file(
                 self.path,
                 format!(
-                    "there is no array 'x', and not exactly one other that could hold the values; \
-                     the archive has {}; save the values under the name 'x'",
+                    "no array is named 'x', and no single other array can hold the values; the archive \
+                     has {}; name the values 'x'",
                     found.join(", ")
                 ),
             )),
@@ -331,7 +331,7 @@ impl<'a> Archive<'a> {
             };
             if header.elements()? != dim || header.shape.len() != 1 {
                 return Err(Fault::Content(format!(
-                    "has shape {} but there are {dim} coordinates; give one name for each",
+                    "has shape {}; give one name per coordinate, {dim} in all",
                     tuple(&header.shape)
                 )));
             }
@@ -353,7 +353,8 @@ fn end_of_entry(reader: &mut dyn Read) -> std::result::Result<(), Fault> {
         Ok(())
     } else {
         Err(Fault::Content(
-            "unpacks to more bytes than declared; the file is damaged, write it again".to_owned(),
+            "decompresses to more bytes than declared; the file is damaged, write it again"
+                .to_owned(),
         ))
     }
 }

@@ -69,7 +69,9 @@ impl Column {
             ColumnReader::ByteArrayColumnReader(reader) => {
                 cells(reader, optional, count, |v| Cell::Text(v.data().to_vec()))
             }
-            _ => Err(ParquetError::General("elements are not known".to_owned())),
+            _ => Err(ParquetError::General(
+                "elements of this type are not supported".to_owned(),
+            )),
         }
     }
 }
@@ -84,7 +86,7 @@ fn cells<T: DataType>(
     let (rows, ..) = reader.read_records(count, Some(&mut levels), None, &mut values)?;
     if rows < count {
         return Err(ParquetError::General(
-            "a column has fewer rows than the file says; write the file again".to_owned(),
+            "a column has fewer rows than the file declares; write the file again".to_owned(),
         ));
     }
     let mut values = values.into_iter().map(cell);

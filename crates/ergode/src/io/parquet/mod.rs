@@ -131,7 +131,7 @@ impl Source for TableSource {
             } else {
                 self.rows.close();
                 if self.rows.is_empty() {
-                    return Err(Error::file(&self.path, "has no rows; write it again"));
+                    return Err(Error::file(&self.path, "has no rows; add data"));
                 }
                 return Ok(self.rows.take());
             }
@@ -195,7 +195,7 @@ impl TableSource {
         let place = || format!("row {row} (counted from 0)");
         let missing = |name: &str, what: &str| {
             Err(Error::input(format!(
-                "{}, column '{name}': nothing is there; every row needs its {what}",
+                "{}, column '{name}': the value is missing; every row needs a {what}",
                 place()
             )))
         };

@@ -92,7 +92,7 @@ impl Schema {
         }
         if rows.saturating_mul(schema.fields.len() as u64) > size.saturating_mul(LARGEST_RATIO) {
             return fault(format!(
-                "claims {rows} rows, which a file of {size} bytes cannot hold; the file is damaged"
+                "declares {rows} rows, too many for a file of {size} bytes; the file is damaged"
             ));
         }
         Ok(schema)
@@ -123,11 +123,11 @@ fn footer(file: &mut File, size: u64) -> Result<Vec<u8>, Fault> {
     file.seek(SeekFrom::End(-8))?;
     file.read_exact(&mut tail)?;
     if &tail[4..] == b"PARE" {
-        return fault("is encrypted; write it without");
+        return fault("is encrypted; write it without encryption");
     }
     let length = u64::from(u32::from_le_bytes([tail[0], tail[1], tail[2], tail[3]]));
     if &tail[4..] != b"PAR1" || length > size - 12 {
-        return fault("is truncated: its end is not that of a Parquet file; write it again");
+        return fault("is truncated: the end marker of a Parquet file is missing; write it again");
     }
     let mut bytes = vec![0; length as usize];
     file.seek(SeekFrom::Start(size - 8 - length))?;
@@ -155,7 +155,7 @@ fn meaning(column: &ColumnDescPtr) -> Result<Meaning, &'static str> {
             },
         }),
         Type::BYTE_ARRAY => Ok(Meaning::Text),
-        Type::BOOLEAN => Err("truth values"),
+        Type::BOOLEAN => Err("booleans"),
         _ => Err("elements that are neither numbers nor text"),
     }
 }
@@ -182,15 +182,16 @@ fn chunk(column: &ColumnChunkMetaData, size: u64) -> Result<Chunk, Fault> {
         Compression::LZ4_RAW => Some(Codec::Lz4),
         _ => {
             return fault(
-                "a column is packed in a way that is not known; use snappy, gzip, zstd, lz4 or none",
+                "a column uses a compression that is not supported; use snappy, gzip, zstd, lz4 or none",
             );
         }
     };
     let data = column.data_page_offset();
     let dictionary = column.dictionary_page_offset().filter(|&at| at > 0);
     let place = |n: i64| {
-        u64::try_from(n)
-            .map_err(|_| Fault::Content("a column has no place; the file is damaged".to_owned()))
+        u64::try_from(n).map_err(|_| {
+            Fault::Content("a column has no valid offset; the file is damaged".to_owned())
+        })
     };
     let start = place(dictionary.map_or(data, |at| at.min(data)))?;
     let end = start.saturating_add(place(column.compressed_size())?);

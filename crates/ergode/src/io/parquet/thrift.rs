@@ -20,7 +20,7 @@ impl Thrift {
         let mut reader = Reader { bytes, at: 0 };
         match reader.value(12, DEEPEST) {
             Some(value) => Ok((value, reader.at)),
-            None => fault("has a description that cannot be understood; the file is damaged"),
+            None => fault("has invalid metadata; the file is damaged"),
         }
     }
 
