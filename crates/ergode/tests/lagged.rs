@@ -613,11 +613,11 @@ fn requests_that_make_no_sense_are_refused() {
             .contains("0.05")
     );
     let long = LagGrid::for_ensemble(&data, &[10.0]).unwrap();
-    assert!(refused(run(&long, &x)).contains("too short"));
+    assert!(refused(run(&long, &x)).contains("shorter lags"));
     let other = LagGrid::even(0.1, vec![1]).unwrap();
     assert!(refused(run(&other, &x)).contains("0.05"));
     let grid = LagGrid::for_ensemble(&data, &[0.1]).unwrap();
-    assert!(refused(run(&grid, &coordinates(3))).contains("3 coordinates"));
+    assert!(refused(run(&grid, &coordinates(3))).contains("dimension 3"));
     assert!(LagGrid::windows(vec![0.1, 0.2], 0.06).is_err());
     let single = data.select(&[0]).unwrap();
     let config = LaggedConfig {

@@ -321,7 +321,7 @@ fn a_fit_that_ends_by_its_limit_says_so() {
     assert!(
         warnings(1)
             .iter()
-            .any(|w| w.contains("has not converged in 1"))
+            .any(|w| w.contains("did not converge in 1"))
     );
     assert!(warnings(50).is_empty());
 }

@@ -553,10 +553,10 @@ fn what_does_not_fit_together_is_refused() {
     let zeros = ScoreCoefficients::Known(Array1::zeros(6));
     assert!(refused(&far, zeros, &TensorBasis::spin()).contains("LatticeConfig::distances"));
     let cubic = TensorBasis::polynomial(&component_names(), &identity(3), 3, 0, None).unwrap();
-    assert!(refused(&spin, exact(), &cubic).contains("too low a degree"));
+    assert!(refused(&spin, exact(), &cubic).contains("is too low for this mobility"));
     let scaled = Standardiser::new(vec![0.0; 3], vec![2.0; 3]).unwrap();
     let scaled = TensorBasis::polynomial(&component_names(), &scaled, 1, 0, None).unwrap();
-    assert!(refused(&spin, exact(), &scaled).contains("standardised"));
+    assert!(refused(&spin, exact(), &scaled).contains("different standardisers"));
     let other = data.select(&[0]).unwrap();
     let other = spin
         .accumulate(&other, &identity(3), &config.statistics, &control)
@@ -585,5 +585,5 @@ fn what_does_not_fit_together_is_refused() {
         lags: vec![INTERVAL],
         ..config.clone()
     };
-    assert!(collect(&late, &families).contains("begin with 0"));
+    assert!(collect(&late, &families).contains("must be 0 followed"));
 }

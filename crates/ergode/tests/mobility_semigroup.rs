@@ -501,9 +501,9 @@ fn equations_refuse_what_they_cannot_use() {
     let sums = polynomial_sums(&data, &standardiser, &space, 0, doubling_lags(0.1, 0.4));
     let quartic = TensorBasis::polynomial(data.names(), &standardiser, 4, 0, None).unwrap();
     let message = |result: Result<Semigroup, ergode::Error>| result.unwrap_err().to_string();
-    assert!(message(Semigroup::new(&sums, &quartic, &space)).contains("moments stop before"));
+    assert!(message(Semigroup::new(&sums, &quartic, &space)).contains("moments do not reach"));
     let other = TensorBasis::polynomial(data.names(), &identity(2), 0, 0, None).unwrap();
-    assert!(message(Semigroup::new(&sums, &other, &space)).contains("one standardiser"));
+    assert!(message(Semigroup::new(&sums, &other, &space)).contains("different standardisers"));
     let basis = TensorBasis::polynomial(data.names(), &standardiser, 0, 0, None).unwrap();
     let late = PolynomialConfig {
         lags: vec![0.1, 0.2],

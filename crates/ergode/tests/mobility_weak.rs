@@ -86,7 +86,7 @@ fn exact_channels_of_the_square_root_diffusion_give_its_mobility() {
     let blind = fit(1, 1.0, mean);
     assert_eq!(blind.effective_rank, 1);
     assert!(
-        blind.warnings[0].contains("fix 1 of 2"),
+        blind.warnings[0].contains("determine 1 of 2"),
         "{:?}",
         blind.warnings
     );

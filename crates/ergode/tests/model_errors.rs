@@ -265,7 +265,7 @@ fn errors_come_back_to_the_bit_or_are_missing() {
         value["mobility"]["linear"]["errors"] = other;
     });
     let message = read().unwrap_err().to_string();
-    assert!(message.contains("do not belong to"), "{message}");
+    assert!(message.contains("but there are"), "{message}");
 
     let phi = array![[0.3, 0.1], [-0.2, 0.4]];
     let closure = model.with_constant_mobility(phi.view()).unwrap();

@@ -153,7 +153,11 @@ fn damage_is_named_with_what_to_do() {
             let file = fs::read(tensors(folder)).unwrap();
             fs::write(tensors(folder), &file[..file.len() / 2]).unwrap();
         }),
-        &["model.safetensors", "cut, changed", "save the model again"],
+        &[
+            "model.safetensors",
+            "truncated, changed",
+            "save the model again",
+        ],
     );
     expect(
         refusal(|folder| {
@@ -161,7 +165,7 @@ fn damage_is_named_with_what_to_do() {
             *file.last_mut().unwrap() ^= 1;
             fs::write(tensors(folder), &file).unwrap();
         }),
-        &["cut, changed"],
+        &["truncated, changed"],
     );
     expect(
         refusal(|folder| edit(folder, "\"array\": \"starts\"", "\"array\": \"begin\"")),

@@ -261,7 +261,7 @@ fn wrong_settings_are_refused() {
     };
     assert!(refuse(&|c| c.noise.sigma = 0.0).contains("sigma"));
     assert!(refuse(&|c| c.noise.batch = 0).contains("batch"));
-    assert!(refuse(&|c| c.noise.held_out = 0.9).contains("held out"));
+    assert!(refuse(&|c| c.noise.held_out = 0.9).contains("held-out fraction"));
     assert!(refuse(&|c| c.symmetries = vec![vec![1.0]]).contains("symmetry"));
     assert!(refuse(&|c| c.train.check_every = 0).contains("check_every"));
     let chain = Layout::Lattice { sites: 3, reach: 1 };

@@ -221,5 +221,5 @@ fn records_that_cannot_be_compared_are_refused() {
             ..config()
         },
     );
-    assert!(error.contains("too short for this lag"), "{error}");
+    assert!(error.contains("choose shorter lags"), "{error}");
 }

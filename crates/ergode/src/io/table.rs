@@ -121,8 +121,8 @@ impl Columns {
 pub(crate) fn check_names(names: &[String]) -> Result<()> {
     match names.iter().find(|n| is_time(n) || is_trajectory(n)) {
         Some(name) => Err(Error::input(format!(
-            "cannot hold a coordinate named '{name}', which would be read back as something else; \
-             rename it or write .npz"
+            "cannot store a coordinate named '{name}': on reading, the column would count as times or \
+             trajectories; rename it or write .npz"
         ))),
         None => Ok(()),
     }

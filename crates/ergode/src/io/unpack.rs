@@ -12,7 +12,7 @@ pub(super) fn damaged(error: &dyn std::fmt::Display) -> Fault {
 
 pub(super) fn too_long<T>(length: usize, most: usize) -> Result<T, Fault> {
     fault(format!(
-        "compressed data unpack to {length} bytes where at most {most} are expected; the file is \
+        "compressed data decompress to {length} bytes, more than the expected {most}; the file is \
          damaged, write it again"
     ))
 }
@@ -36,7 +36,7 @@ pub(super) fn unpack_zstd(mut packed: &[u8], most: usize) -> Result<Vec<u8>, Fau
     while !packed.is_empty() {
         // Encoders that do not know the length of the data ask for up to 8 MiB.
         if zstd_window(packed).is_none_or(|window| window > (most as u64).max(8 << 20)) {
-            return fault("compressed data are damaged (no sensible frame); write the file again");
+            return fault("compressed data are damaged (invalid frame); write the file again");
         }
         let decoder = ruzstd::decoding::StreamingDecoder::new(&mut packed)
             .map_err(|error| damaged(&error))?;

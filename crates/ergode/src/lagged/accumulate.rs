@@ -88,7 +88,8 @@ pub(crate) fn accumulate_blocks<T: Send>(
     for functions in [future, initial] {
         if functions.dim() != ensemble.dim() {
             return Err(Error::input(format!(
-                "functions of {} coordinates cannot be evaluated on data of {}",
+                "the functions are in dimension {}, the data in dimension {}; use the same coordinates \
+                 for both",
                 functions.dim(),
                 ensemble.dim()
             )));
@@ -109,8 +110,8 @@ fn require_pairs(total: &PairSums, grid: &LagGrid) -> Result<()> {
     match total.pairs.iter().position(|n| *n == 0.0) {
         None => Ok(()),
         Some(lag) => Err(Error::input(format!(
-            "no pair of samples is {} apart inside a stretch without gaps; the longest such \
-             stretch is too short for this lag",
+            "no pair of samples without a gap in between is {} apart; choose shorter lags, or give a \
+             record with fewer gaps",
             grid.lags()[lag]
         ))),
     }

@@ -103,7 +103,7 @@ pub fn choose_bandwidth(
     }
     let Some((bandwidth, _)) = accepted.pop() else {
         return Err(Error::input(
-            "no bandwidth offered is wide enough for this degree on these lags",
+            "all given bandwidths are too narrow for this degree on these lags; give wider ones",
         ));
     };
     Ok(LocalPolynomial { degree, bandwidth })

@@ -35,9 +35,7 @@ impl LagGrid {
     pub fn even(interval: f64, steps: Vec<usize>) -> Result<Self> {
         require_positive("the sampling interval", interval)?;
         if steps.is_empty() || steps.windows(2).any(|w| w[0] >= w[1]) {
-            return Err(Error::input(
-                "lags must be given in increasing order, at least one",
-            ));
+            return Err(Error::input("give at least one lag, in increasing order"));
         }
         Ok(Self {
             kind: Kind::Even { interval, steps },
@@ -50,7 +48,7 @@ impl LagGrid {
     pub fn windows(centres: Vec<f64>, half_width: f64) -> Result<Self> {
         if centres.is_empty() || centres.iter().any(|c| !(c.is_finite() && *c >= 0.0)) {
             return Err(Error::input(
-                "lag centres must be finite and not negative, at least one",
+                "give at least one lag centre, each finite and not negative",
             ));
         }
         require_positive("the half-width of lag windows", half_width)?;
@@ -59,7 +57,8 @@ impl LagGrid {
             .any(|w| w[1] - w[0] < 2.0 * half_width * (1.0 - 1e-9))
         {
             return Err(Error::input(format!(
-                "lag windows of half-width {half_width} overlap; make them narrower or the lags sparser"
+                "lag windows of half-width {half_width} overlap; make the windows narrower or the lags \
+                 sparser"
             )));
         }
         Ok(Self {
@@ -142,13 +141,14 @@ impl LagGrid {
                 Times::Even { step, .. } if (step / interval - 1.0).abs() < 1e-6 => {}
                 Times::Even { step, .. } => {
                     return Err(Error::input(format!(
-                        "the lags count samples every {interval}, but trajectory {k} has one every {step}"
+                        "the lags need a sampling interval of {interval}, but trajectory {k} (counted \
+                         from 0) has {step}"
                     )));
                 }
                 Times::Uneven(_) => {
                     return Err(Error::input(format!(
-                        "the lags count samples every {interval}, but trajectory {k} is sampled \
-                         unevenly; use lag windows"
+                        "the lags need a sampling interval of {interval}, but trajectory {k} (counted \
+                         from 0) is sampled unevenly; use lag windows"
                     )));
                 }
             }

@@ -35,7 +35,7 @@ impl IntegralRule {
                 let functions = exponentials(rates)?;
                 if functions.len() > lags.len() {
                     return Err(Error::input(format!(
-                        "{} exponentials need at least as many lags, there are {}",
+                        "{} exponentials need at least as many lags, but there are {}",
                         functions.len(),
                         lags.len()
                     )));

@@ -20,7 +20,7 @@ impl Jackknife {
     pub(crate) fn new(values: Array1<f64>, left_out: &[Array1<f64>]) -> Result<Self> {
         if left_out.len() < 2 {
             return Err(Error::input(
-                "a standard error needs at least two blocks; cut the record into stretches",
+                "a standard error needs at least two blocks; divide the record into stretches",
             ));
         }
         let deviations = deviations(left_out);
@@ -102,8 +102,8 @@ impl CoefficientErrors {
             return Ok(());
         }
         Err(Error::input(format!(
-            "the errors of {} coefficients in {} blocks do not belong to {coefficients} coefficients; fit \
-             the model again",
+            "the errors are of {} coefficients in {} blocks, but there are {coefficients} \
+             coefficients; fit the model again",
             self.deviations.ncols(),
             self.blocks.nrows()
         )))

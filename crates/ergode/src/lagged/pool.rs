@@ -65,7 +65,7 @@ impl<'a> Pool<'a> {
         }
         if training.is_empty() || testing.is_empty() {
             return Err(Error::input(
-                "the record is too short to hold a part of it out; give a longer one",
+                "the record is too short to hold out data; give a longer record",
             ));
         }
         Ok((training, testing))
@@ -169,7 +169,7 @@ impl<'a> Pool<'a> {
 pub(crate) fn held_out_stretches(stretches: usize, fraction: f64) -> Result<Vec<bool>> {
     if !(fraction > 0.0 && fraction <= 0.5) {
         return Err(Error::input(format!(
-            "the fraction held out must be above 0 and at most 0.5, not {fraction}"
+            "the held-out fraction must be above 0 and at most 0.5, not {fraction}"
         )));
     }
     let mut owed = 0.5;
@@ -184,7 +184,7 @@ pub(crate) fn held_out_stretches(stretches: usize, fraction: f64) -> Result<Vec<
 
 fn without_pairs(grid: &LagGrid, lag: usize) -> Error {
     Error::input(format!(
-        "hardly any pair of samples is {} apart; choose lags that the record has",
+        "almost no pair of samples is {} apart; choose lags that occur in the record",
         grid.lags()[lag]
     ))
 }

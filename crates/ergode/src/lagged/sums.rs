@@ -161,7 +161,7 @@ impl LaggedSums {
         self.blocks.sort_by_key(|(id, _)| *id);
         if let Some(twice) = self.blocks.windows(2).find(|w| w[0].0 == w[1].0) {
             return Err(Error::input(format!(
-                "trajectory {} (part {}) is in both shards; give each shard its own first index",
+                "trajectory {} (part {}) is in both shards; give each shard a different first index",
                 twice[0].0.trajectory, twice[0].0.part
             )));
         }

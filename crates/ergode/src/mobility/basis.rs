@@ -42,7 +42,7 @@ impl TryFrom<Unchecked> for TensorBasis {
         let mut entries = read.fields.iter().flat_map(|field| &field.entries);
         if dim == 0 || read.standardiser.mean.len() != dim || !entries.all(fits) {
             return Err(Error::input(format!(
-                "the tensor fields do not fit {dim} coordinates; the file is damaged, write it again"
+                "the tensor fields do not match the dimension {dim}; the file is damaged, write it again"
             )));
         }
         Ok(Self::from_fields(
@@ -99,7 +99,8 @@ impl TensorBasis {
         let dim = names.len();
         if standardiser.mean.len() != dim {
             return Err(Error::input(format!(
-                "{dim} names for a standardisation of {} coordinates; give one name per coordinate",
+                "there are {dim} names, but the standardisation has dimension {}; give one name per \
+                 coordinate",
                 standardiser.mean.len()
             )));
         }
@@ -139,7 +140,7 @@ impl TensorBasis {
         }
         if fields.is_empty() {
             return Err(Error::input(
-                "the mask forbids every entry of the mobility; allow at least the diagonal",
+                "the mask excludes every entry of the mobility; allow at least the diagonal",
             ));
         }
         Ok(Self::from_fields(names, standardiser, fields))

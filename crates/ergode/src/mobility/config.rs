@@ -51,7 +51,7 @@ impl MobilityConfig {
         if let Some(label) = self.floors.keys().find(|label| !known(label)) {
             let labels: Vec<&str> = basis.labels().take(8).collect();
             return Err(Error::input(format!(
-                "a floor is given for `{label}`, which is no coefficient; they are {}{}",
+                "a floor is given for `{label}`, which is not a coefficient; the coefficients are {}{}",
                 labels.join(", "),
                 if basis.len() > labels.len() {
                     ", ..."

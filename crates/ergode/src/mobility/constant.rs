@@ -173,8 +173,8 @@ pub(super) fn require_layout(sums: &LaggedSums, dim: usize, score: bool) -> Resu
     let enough = initial.len() >= if score { 2 * dim } else { dim };
     if !enough || initial[..dim] != *sums.future_labels() {
         return Err(Error::input(
-            "these statistics must have the coordinates as future functions, and as initial \
-             functions the coordinates, followed by the components of the score where it is used",
+            "the future functions of these statistics must be the coordinates; the initial functions \
+             must be the coordinates, followed by the components of the score if it is used",
         ));
     }
     if sums.grid().lags()[0] != 0.0 {
@@ -270,7 +270,7 @@ impl SymmetryClass {
         };
         if components == 0 || !dim.is_multiple_of(components) {
             return Err(Error::input(format!(
-                "{dim} coordinates are not whole sites of {components}"
+                "{dim} coordinates cannot be divided into sites of {components} components"
             )));
         }
         let sites = dim / components;

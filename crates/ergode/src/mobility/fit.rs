@@ -73,7 +73,7 @@ impl<'a> Solver<'a> {
         let blocks = equations.blocks();
         if blocks == 1 {
             return Err(Error::input(
-                "a standard error needs at least two blocks; cut the record into stretches",
+                "a standard error needs at least two blocks; divide the record into stretches",
             ));
         }
         let coefficients = equations.basis().len();
@@ -419,8 +419,8 @@ impl<'a> Solver<'a> {
         let fitted = residual.slice(s![..self.weights.len()]).to_owned();
         if fitted.iter().any(|r| !r.is_finite()) {
             return Err(Error::numerical(
-                "the fitted mobility predicts growing correlations: its diffusion is negative where \
-                 samples are; lower the degree of the mobility",
+                "the fitted mobility predicts growing correlations: its diffusion is negative at some \
+                 samples; lower the degree of the mobility",
             ));
         }
         let refits = self.refits(coefficients.view(), ridge)?;
@@ -451,13 +451,13 @@ impl<'a> Solver<'a> {
         })?;
         let unclosed = closure.filter(|c| *c > 1.0).map(|closure| {
             format!(
-                "one degree less of the Galerkin space changes the predictions by {closure:.1} of \
-                 their errors; raise its degree"
+                "a Galerkin space of one degree less changes the predictions by {closure:.1} x their \
+                 standard errors; raise its degree"
             )
         });
         let unfinished = (!converged).then(|| {
             format!(
-                "the fit has not converged in {} Gauss-Newton steps; allow more iterations, or lower \
+                "the fit did not converge in {} Gauss-Newton steps; allow more iterations, or lower \
                  the degree of the mobility",
                 self.config.iterations
             )

@@ -149,9 +149,9 @@ impl Identifiability {
         let (fixed, all) = (self.fixed(), self.standard_errors.len());
         (fixed < all).then(|| {
             format!(
-                "the equations fix {fixed} of {all} directions of the mobility; the least determined \
-                 is {}. Add functions at the earlier time (a higher test degree) or longer lags, or \
-                 lower the degree of the mobility",
+                "the equations determine {fixed} of {all} directions of the mobility; the least \
+                 determined is {}. Add functions at the earlier time (a higher test degree) or longer \
+                 lags, or lower the degree of the mobility",
                 self.least_determined_combination()
             )
         })

@@ -54,7 +54,7 @@ pub fn fit_mobility_ladder(
     let bottom = equations(0, 0)?;
     if bottom.blocks() < 2 {
         return Err(Error::input(
-            "degrees are chosen by held-out blocks, and there are none; choose them by hand or cut \
+            "held-out blocks choose the degrees, but there are no blocks; give the degrees, or divide \
              the record into stretches",
         ));
     }

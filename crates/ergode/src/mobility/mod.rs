@@ -109,8 +109,8 @@ pub trait Mobility: Sync {
             Some(s) => {
                 let state: Vec<f64> = (0..dim).map(|i| x[i * n + s]).collect();
                 Err(Error::numerical(format!(
-                    "the diffusion is not positive definite at x = {state:?}; lower the degree of \
-                     the mobility or use a positive one"
+                    "the diffusion is not positive definite at x = {state:?}; lower the degree of the \
+                     mobility, or use a positive mobility"
                 )))
             }
         }

@@ -81,7 +81,7 @@ pub fn accumulate_polynomials(
 ) -> Result<PolynomialSums> {
     if config.lags.len() < 2 || config.lags[0] != 0.0 {
         return Err(Error::input(
-            "the lags must begin with 0 and have at least one more; see doubling_lags",
+            "the lags must be 0 followed by at least one more lag; see doubling_lags",
         ));
     }
     let names = ensemble.names();
@@ -167,8 +167,7 @@ impl PolynomialSums {
             return Ok(());
         }
         Err(Error::input(
-            "the tensor basis and the statistics are in differently standardised coordinates; use \
-             one standardiser for both",
+            "the tensor basis and the statistics use different standardisers; use one for both",
         ))
     }
 
@@ -202,8 +201,8 @@ impl PolynomialSums {
         let needed = self.config.future_degree + self.config.initial_degree;
         if needed > self.config.moment_degree {
             return Err(Error::input(format!(
-                "measurement noise is taken out of moments up to degree {needed}; collect the statistics \
-                 with a moment_degree of that"
+                "correcting for measurement noise needs moments up to degree {needed}; collect the \
+                 statistics with this moment_degree"
             )));
         }
         Ok(Self {

@@ -60,8 +60,9 @@ pub(super) fn known(
     }
     if let Some(i) = (0..dim).find(|&i| variances[i] >= scale[i].powi(2)) {
         return Err(Error::input(format!(
-            "measurement noise of variance {} is more than coordinate {i} (counted from 0) has in all, {}; \
-             give the variance, not the standard deviation, in the units of the record",
+            "the measurement noise of variance {} exceeds the total variance of coordinate {i} \
+             (counted from 0), {}; give the variance, not the standard deviation, in the units of the \
+             record",
             variances[i],
             scale[i].powi(2)
         )));
@@ -185,7 +186,7 @@ fn advance(
         factor *= 0.5;
     }
     Err(Error::numerical(
-        "the covariance of the measurement noise cannot be told from these data; give its variances \
+        "these data do not determine the covariance of the measurement noise; give its variances \
          (mobility.noise), or a record sampled more often",
     ))
 }

@@ -46,7 +46,7 @@ impl<'a> StationaryOperators<'a> {
         let dim = basis.dim();
         if score.dim() != dim {
             return Err(Error::input(format!(
-                "a score of {} coordinates cannot be used on data of {dim}",
+                "the score has dimension {}, the data {dim}; use the same coordinates for both",
                 score.dim()
             )));
         }

@@ -68,9 +68,9 @@ pub fn refine_positive(
     let rise = cost * equations.observed().len() as f64;
     if violation == 0.0 && rise > coefficients.len() as f64 {
         fit.warnings.push(format!(
-            "D is positive at every sample but not beyond them (at {:.1} % of states some times as \
-             far from the mean), and a D positive everywhere would raise chi^2 by {rise:.0}; do not \
-             trust the model outside the samples",
+            "D is positive at every sample but not beyond them (it is not at {:.1} % of states several \
+             times as far from the mean). A D positive everywhere would raise chi^2 by {rise:.0}; do \
+             not trust the model outside the samples",
             100.0 * tail_violation
         ));
         return Ok(fit);
@@ -134,9 +134,8 @@ impl Squares {
         }
         if !complete {
             return Err(Error::input(
-                "the fitted diffusion is indefinite at some samples, and only a full polynomial D \
-                 of even degree can be made positive; change the degree of D to an even one and \
-                 mask no entries",
+                "the fitted diffusion is indefinite at some samples, and only a full polynomial D of \
+                 even degree can be made positive; use an even degree of D and mask no entries",
             ));
         }
         Ok(Self {

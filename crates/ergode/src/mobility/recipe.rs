@@ -244,7 +244,7 @@ fn fit_in(
 ) -> Result<RecipeFit> {
     if config.leading.is_some() && config.recipe == Recipe::Weak {
         return Err(Error::input(
-            "delayed coordinates are learned by the semigroup only; use recipe semigroup or auto",
+            "only recipe semigroup supports delayed coordinates; use recipe semigroup or auto",
         ));
     }
     let (recipe, reason) = choose(config.recipe, ensemble.dim(), spaces)?;
@@ -377,8 +377,8 @@ fn longest_decorrelation(ensemble: &Ensemble, control: &Control) -> Result<f64> 
         return Ok(longest);
     }
     Err(Error::input(
-        "no coordinate decorrelates within the record; give a longer record, or a horizon (the \
-         longest lag) by hand",
+        "no coordinate decorrelates within the record; give a longer record, or set the horizon (the \
+         longest lag)",
     ))
 }
 
@@ -387,21 +387,21 @@ fn choose(asked: Recipe, dim: usize, spaces: &Spaces) -> Result<(Recipe, String)
     match asked {
         Recipe::Semigroup | Recipe::Weak => Ok((asked, "asked for".to_owned())),
         Recipe::Constant => Err(Error::input(
-            "a constant mobility is no polynomial fit; use estimate_constant_mobility",
+            "a constant mobility is not a polynomial fit; use estimate_constant_mobility",
         )),
         Recipe::Paper => Err(Error::input(
-            "the paper's recipe has no polynomial mobility; it is fitted by fit_paper_mobility",
+            "the paper's recipe has no polynomial mobility; use fit_paper_mobility",
         )),
         Recipe::Auto if functions <= MOST_FUNCTIONS => Ok((
             Recipe::Semigroup,
             format!(
-                "in {dim} coordinates a Galerkin space of degree {} has {functions} functions, \
-                 which is affordable, and the semigroup has no error from the sampling interval",
+                "in dimension {dim} a Galerkin space of degree {} has only {functions} functions, and \
+                 the semigroup has no error from the sampling interval",
                 spaces.semigroup.degree
             ),
         )),
         Recipe::Auto => Err(Error::input(format!(
-            "in {dim} coordinates a Galerkin space would have {functions} functions, more than \
+            "in dimension {dim} a Galerkin space would have {functions} functions, more than \
              {MOST_FUNCTIONS}; use recipe weak or constant, or select fewer coordinates"
         ))),
     }
@@ -426,8 +426,9 @@ fn require_affordable(dim: usize, spaces: &Spaces) -> Result<()> {
         return Ok(());
     }
     Err(Error::input(format!(
-        "measurement noise is estimated in a Galerkin space, which in {dim} coordinates would have \
-         {functions} functions; give its variances (mobility.noise), or select fewer coordinates"
+        "measurement noise is estimated in a Galerkin space, which in dimension {dim} would have \
+         {functions} functions, more than supported; give its variances (mobility.noise), or select \
+         fewer coordinates"
     )))
 }
 
@@ -524,8 +525,8 @@ impl Plan {
         *lags = LagGrid::for_ensemble(ensemble, lags)?.occupied(ensemble);
         if lags.len() < 2 {
             return Err(Error::input(
-                "hardly any two samples are as close as neighbouring samples usually are, without a \
-                 gap in between; give a record with fewer gaps",
+                "too few consecutive samples lie a typical sampling interval apart without a gap; give \
+                 a record with fewer gaps",
             ));
         }
         self.spaces.weak.time = TimeForm::Integral(IntegralRule::Cubic);

@@ -421,7 +421,7 @@ fn orthonormalise(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
     linalg::cholesky(gram).map_err(|_| {
         Error::numerical(format!(
             "the polynomials up to degree {degree} are linearly dependent on the samples; lower the \
-             degree of the space, or leave out coordinates that depend on others"
+             degree of the space, or leave out dependent coordinates"
         ))
     })
 }

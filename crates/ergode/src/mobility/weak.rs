@@ -138,8 +138,8 @@ impl Weak {
         let needed = config.initial_degree(basis.degree());
         if sums.config().initial_degree < needed {
             return Err(Error::input(format!(
-                "the correlations stop at degree {} at the earlier time, and {needed} is needed; \
-                 collect the statistics anew (WeakConfig::initial_degree tells the degree)",
+                "the correlations reach degree {} at the earlier time, but the fit needs {needed}; \
+                 collect the statistics again with WeakConfig::initial_degree",
                 sums.config().initial_degree
             )));
         }
@@ -182,8 +182,8 @@ impl Weak {
             || correlations.dim().0 != lags.len()
         {
             return Err(Error::input(
-                "exact equations need the correlations at every lag, and one array of the same \
-                 shape for each field of the basis",
+                "exact equations need the correlations at every lag, and for each field of the basis \
+                 an array of the same shape",
             ));
         }
         let (of_c, of_b) = time.weights(lags)?;

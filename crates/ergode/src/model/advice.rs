@@ -179,8 +179,8 @@ pub fn advise_step(
     }
     let last = trials[trials.len() - 1];
     Err(Error::numerical(format!(
-        "at dt = {:e} the weak error is still {:.2e} ± {:.0e}, above the tolerance {}; raise the tolerance, \
-         use more trajectories, or check the model where it was not fitted",
+        "at dt = {:e} the weak error is still {:.2e} ± {:.0e}, above the tolerance {}; raise the \
+         tolerance, use more trajectories, or check the model outside the data",
         last.dt, last.weak_error, last.standard_error, config.tolerance
     )))
 }

@@ -131,9 +131,9 @@ impl LangevinModel {
             StoredMobility::Neural(_) => {
                 Some("the mobility is a network; use recipe semigroup or weak")
             }
-            StoredMobility::Constant(_) => Some(
-                "a constant mobility is saved without its errors; use recipe semigroup or weak",
-            ),
+            StoredMobility::Constant(_) => {
+                Some("a constant mobility has no saved errors; use recipe semigroup or weak")
+            }
             _ => Some(
                 "the mobility was made or saved without the errors of its coefficients; fit it again",
             ),

@@ -123,7 +123,7 @@ impl LangevinModel {
             && !matrix.is_square()
         {
             return Err(Error::input(format!(
-                "a constant mobility is a square matrix, not {:?}",
+                "a constant mobility must be a square matrix, not of shape {:?}",
                 matrix.dim()
             )));
         }
@@ -131,15 +131,15 @@ impl LangevinModel {
         let (dim, of_score) = (mobility.dim(), score.as_score().dim());
         if dim != of_score || dim != names.len() || dim != starts.ncols() {
             return Err(Error::input(format!(
-                "{} names, a score of {of_score} coordinates, a mobility of {dim} and start states of \
-                 {} do not make one model; make them from the same data",
+                "the dimensions of the model do not match: {} names, score {of_score}, mobility {dim}, \
+                 start states {}; make all parts from the same data",
                 names.len(),
                 starts.ncols()
             )));
         }
         if starts.is_empty() || starts.iter().any(|x| !x.is_finite()) {
             return Err(Error::input(
-                "a model needs at least one start state and all of them finite; draw them from the data",
+                "a model needs at least one start state, and all must be finite; draw them from the data",
             ));
         }
         let mut model = Self {
@@ -156,8 +156,8 @@ impl LangevinModel {
         model.floor = FLOOR * model.mean_diffusion().iter().sum::<f64>() / dim as f64;
         if model.floor.is_nan() || model.floor <= 0.0 {
             return Err(Error::input(
-                "the diffusion is not positive at the start states; repair the constant mobility or fit a \
-                 positive one",
+                "the diffusion is not positive at the start states; repair the constant mobility, or \
+                 fit a positive mobility",
             ));
         }
         Ok(model)
@@ -204,7 +204,8 @@ impl LangevinModel {
     pub fn with_observation(mut self, observation: Observation) -> Result<Self> {
         if observation.dim() != self.dim() {
             return Err(Error::input(format!(
-                "an observation of {} coordinates of the state does not belong to a model of {}",
+                "the observation has {} state coordinates, the model has {}; use the observation of \
+                 the same fit",
                 observation.dim(),
                 self.dim()
             )));

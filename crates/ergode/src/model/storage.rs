@@ -113,8 +113,8 @@ impl LangevinModel {
             return Err(Error::file(
                 &path,
                 format!(
-                    "has format {format}, this version reads format {FORMAT}; use the version of ergode \
-                     that wrote it ({}), or save the model again",
+                    "has format {format}, but this version reads format {FORMAT}; use the version of \
+                     ergode that wrote it ({}), or save the model again",
                     value["provenance"]["ergode"].as_str().unwrap_or("unknown")
                 ),
             ));
@@ -126,8 +126,8 @@ impl LangevinModel {
             return Err(Error::file(
                 &path,
                 format!(
-                    "is not the file that {DESCRIPTION} was written with: it was cut, changed, or belongs \
-                     to another model; save the model again"
+                    "does not match {DESCRIPTION}: it is truncated, changed, or belongs to another \
+                     model; save the model again"
                 ),
             ));
         }
@@ -283,7 +283,7 @@ fn lower(value: &mut Value, tensors: &BTreeMap<String, Tensor>) -> std::result::
                         .ok_or_else(|| format!("refers to a tensor \"{name}\" that is not"))?;
                     if tensor.shape != shape {
                         return Err(format!(
-                            "expects a tensor \"{name}\" of shape {shape:?}, which is {:?}",
+                            "expects a tensor \"{name}\" of shape {shape:?}, but its shape is {:?}",
                             tensor.shape
                         ));
                     }

@@ -76,8 +76,12 @@ pub(super) fn encode(tensors: &BTreeMap<String, Tensor>) -> Vec<u8> {
 pub(super) fn decode(file: &[u8]) -> Result<BTreeMap<String, Tensor>, String> {
     let found = SafeTensors::deserialize(file).map_err(|error| format!("is damaged ({error})"))?;
     let read = |(name, view): (&str, TensorView<'_>)| {
-        let numbers = Numbers::read(view.dtype(), view.data())
-            .ok_or_else(|| format!("has a tensor \"{name}\" of type {}", view.dtype()))?;
+        let numbers = Numbers::read(view.dtype(), view.data()).ok_or_else(|| {
+            format!(
+                "has a tensor \"{name}\" of the unsupported type {}",
+                view.dtype()
+            )
+        })?;
         let shape = view.shape().to_vec();
         Ok((name.to_owned(), Tensor { shape, numbers }))
     };

@@ -123,8 +123,8 @@ impl Mlp {
 fn check_widths(widths: &[usize]) -> Result<()> {
     if widths.len() < 2 || widths.contains(&0) {
         return Err(Error::input(format!(
-            "the widths of a network are those of its inputs, hidden layers and outputs, all at \
-             least one, not {widths:?}"
+            "a network needs the widths of its inputs, hidden layers and outputs, all at least one, \
+             not {widths:?}"
         )));
     }
     Ok(())

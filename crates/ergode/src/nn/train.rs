@@ -132,7 +132,7 @@ pub(crate) fn train(
 ) -> Result<(Mlp, TrainReport)> {
     if config.check_every == 0 || config.accumulate == 0 {
         return Err(Error::input(
-            "check_every and accumulate of a training must be at least 1",
+            "the training options check_every and accumulate must be at least 1",
         ));
     }
     let purpose = checkpoint.map_or(String::new(), |(_, purpose)| purpose.to_owned());
@@ -256,14 +256,13 @@ fn resume(path: &Path, purpose: &str) -> Result<State> {
     let state: State = serde_json::from_slice(&bytes).map_err(|error| {
         Error::file(
             path,
-            format!("is not a training checkpoint ({error}); delete it to start afresh"),
+            format!("is not a training checkpoint ({error}); delete it to restart the training"),
         )
     })?;
     if state.purpose != purpose {
         return Err(Error::file(
             path,
-            "is the checkpoint of a training with other data or settings; delete it or choose \
-             another folder",
+            "is a checkpoint from other data or settings; delete it or choose another folder",
         ));
     }
     Ok(state)

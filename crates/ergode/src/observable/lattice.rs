@@ -24,8 +24,8 @@ impl LatticeAverage {
         let family = components * components * sites;
         if family == 0 || !averages.len().is_multiple_of(family) {
             return Err(Error::input(format!(
-                "{} averages are not those of whole families on a ring of {sites} sites with \
-                 {components} components",
+                "{} averages are not whole families on a ring of {sites} sites with {components} \
+                 components",
                 averages.len()
             )));
         }

@@ -39,8 +39,8 @@ impl Moments {
         self.index.get(exponents).copied().ok_or_else(|| {
             let degree: u32 = exponents.iter().sum();
             Error::input(format!(
-                "the moments stop before degree {degree}; collect the statistics with a higher \
-                 degree of moments, or lower that of the space or of the mobility"
+                "the moments do not reach degree {degree}; collect the statistics with a higher \
+                 moment_degree, or lower the degree of the space or the mobility"
             ))
         })
     }

@@ -77,9 +77,9 @@ impl Monomials {
         };
         if count.is_none() {
             return Err(Error::input(format!(
-                "monomials of degree {low} to {high} in {dim} coordinates are too many; at most \
-                 {MAX_FUNCTIONS} functions of degree up to {MAX_EXPONENT} are possible, so lower \
-                 the degree"
+                "monomials of degree {low} to {high} in dimension {dim} are too many; at most \
+                 {MAX_FUNCTIONS} functions of degree up to {MAX_EXPONENT} are supported, so lower the \
+                 degree"
             )));
         }
         let factors = (low..=high).flat_map(|degree| of_degree(dim, degree));
@@ -111,7 +111,7 @@ impl Monomials {
             }
             if let Some(e) = list.iter().find(|&&e| e > MAX_EXPONENT) {
                 return Err(Error::input(format!(
-                    "monomial {k} (counted from 0) has the exponent {e}; the largest possible is \
+                    "monomial {k} (counted from 0) has the exponent {e}; the largest supported is \
                      {MAX_EXPONENT}"
                 )));
             }

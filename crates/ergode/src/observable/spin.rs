@@ -31,7 +31,7 @@ impl RadialBasis {
     pub fn from_moments(moments: [f64; 5]) -> Result<Self> {
         if moments.iter().any(|m| !m.is_finite()) || (moments[0] - 1.0).abs() > 1e-9 {
             return Err(Error::input(format!(
-                "the radial moments {moments:?} are not averages; give finite means of 1, r^2, \
+                "the radial moments {moments:?} are not valid averages; give finite means of 1, r^2, \
                  r^4, r^6, r^8, the first of them 1"
             )));
         }
@@ -75,7 +75,7 @@ impl RadialBasis {
         let dim = ensemble.dim();
         if !dim.is_multiple_of(COMPONENTS.len()) {
             return Err(Error::input(format!(
-                "{dim} coordinates are not a ring of spins; a spin has three"
+                "{dim} coordinates are not a ring of spins; each site has three"
             )));
         }
         let mut state = vec![0.0; dim];
@@ -202,7 +202,7 @@ impl SpinFamilies {
         let most = MAX_FUNCTIONS / (3 * FAMILIES.len());
         if sites == 0 || sites > most {
             return Err(Error::input(format!(
-                "a ring of {sites} spins is not possible; give between 1 and {most} sites"
+                "a ring of {sites} sites is out of range; give between 1 and {most} sites"
             )));
         }
         let labels = FAMILIES.iter().flat_map(|family| {

@@ -88,8 +88,8 @@ impl std::fmt::Display for Failure {
         };
         write!(
             f,
-            "trajectory {} left the finite numbers by t = {} (last finite state: [{}{more}]); \
-             most likely the step dt = {} is too large, try dt = {}",
+            "trajectory {} diverged by t = {} (last finite state: [{}{more}]); most likely the step dt \
+             = {} is too large, try dt = {}",
             self.trajectory,
             self.time,
             shown.join(", "),
@@ -124,7 +124,7 @@ pub fn simulate_ensemble(
     let failures = run.failures();
     if failures.len() == config.trajectories && run.samples > 1 {
         return Err(Error::numerical(format!(
-            "every trajectory left the finite numbers; the first: {}",
+            "every trajectory diverged; the first: {}",
             failures[0]
         )));
     }
@@ -208,7 +208,8 @@ impl<'a> Run<'a> {
             && states.dim() != (config.trajectories, sde.dim())
         {
             return Err(Error::input(format!(
-                "initial states have shape {:?}, but {} trajectories of {} coordinates were asked for",
+                "the initial states have shape {:?}, but the simulation has {} trajectories in \
+                 dimension {}",
                 states.dim(),
                 config.trajectories,
                 sde.dim()

@@ -168,8 +168,8 @@ impl GalerkinReference {
             .any(|step| step.norm.is_nan() || step.norm < 1e-10)
         {
             return Err(Error::numerical(format!(
-                "polynomials of degree {degree} are linearly dependent on these nodes; \
-                 lower the degree or refine the grid"
+                "polynomials of degree {degree} are linearly dependent on these nodes; lower the \
+                 degree, or refine the grid"
             )));
         }
         // ℒψ = F·∇ψ + D:∇∇ψ at the nodes.

@@ -83,7 +83,7 @@ impl Grid1d {
         let total: f64 = weights.iter().sum();
         if !(total.is_finite() && weights[0].max(weights[cells]) < 1e-8 * total) {
             return Err(Error::numerical(format!(
-                "the density has not vanished at the ends of [{low}, {high}]; widen the grid"
+                "the density does not vanish at the ends of [{low}, {high}]; widen the grid"
             )));
         }
         density.iter_mut().for_each(|p| *p /= total);

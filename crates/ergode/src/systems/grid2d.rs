@@ -54,8 +54,8 @@ impl Grid2d {
             .fold(0.0, |m: f64, (_, v)| m.max(v.abs()));
         if edge > 1e-6 * top {
             return Err(Error::numerical(format!(
-                "the density has not vanished at the edge of the grid ({:.1e} of its maximum); \
-                 widen the grid",
+                "the density does not vanish at the edge of the grid ({:.1e} of its maximum); widen \
+                 the grid",
                 edge / top
             )));
         }

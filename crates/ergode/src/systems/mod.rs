@@ -118,7 +118,7 @@ pub fn generate_uneven(
     const FINER: usize = 8;
     if !(0.0..1.0).contains(&missing) {
         return Err(Error::input(format!(
-            "a part of {missing} of the rows cannot be missing; give at least 0 and less than 1"
+            "--missing {missing}: give a fraction from 0 up to, but not including, 1"
         )));
     }
     let mut fine = protocol.clone();
@@ -147,7 +147,7 @@ fn sample_transitions(
     use rayon::prelude::*;
     let Some(transition) = system.exact_transition(config.save_every) else {
         return Err(Error::input(
-            "this system has no exact transition law; use a scheme (ou and cir have one)",
+            "this system has no exact transition law (only ou and cir have); choose another scheme",
         ));
     };
     let burn = (config.burn_in / config.save_every).ceil() as usize;

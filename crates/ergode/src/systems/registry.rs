@@ -45,7 +45,7 @@ pub const SYSTEMS: &[SystemEntry] = &[
     },
     SystemEntry {
         name: "softspin",
-        summary: "periodic soft-spin stochastic Landau-Lifshitz chain, 3N dimensions",
+        summary: "soft-spin stochastic Landau-Lifshitz dynamics on a ring, 3N dimensions",
         build: build::<SoftSpin>,
     },
 ];
@@ -75,7 +75,7 @@ pub fn system_by_name(name: &str, changes: &Map<String, Value>) -> Result<Box<dy
     let Some(entry) = SYSTEMS.iter().find(|entry| entry.name == name) else {
         let names: Vec<&str> = SYSTEMS.iter().map(|entry| entry.name).collect();
         return Err(Error::input(format!(
-            "no system is called {name:?}; there are {}",
+            "there is no system {name:?}; the systems are {}",
             names.join(", ")
         )));
     };

@@ -118,8 +118,7 @@ impl Metadata {
             })
             .ok_or_else(|| {
                 Fault::Content(format!(
-                    "has chunks of shape {:?}, more than {LARGEST_CHUNK} bytes each; write smaller \
-                     ones",
+                    "has chunks of shape {:?}, more than {LARGEST_CHUNK} bytes each; write smaller chunks",
                     self.chunk
                 ))
             })
@@ -158,7 +157,7 @@ fn version2(folder: &Path, document: &Value, attributes: &Value) -> Result<Found
         .as_array()
         .is_some_and(|filters| !filters.is_empty())
     {
-        return fault("has filters, which are not known; write it without");
+        return fault("has filters, which are not supported; write it without filters");
     }
     let Some(descr) = document["dtype"].as_str() else {
         return fault("holds records with named fields; save the fields as plain arrays");
@@ -194,15 +193,20 @@ fn version3(folder: &Path, document: &Value) -> Result<Found, Fault> {
             "bytes" => big_endian = codec["configuration"]["endian"] == "big",
             "crc32c" => codecs.push(Step::Checksum),
             "sharding_indexed" => {
-                return fault("is sharded, which is not known; write it without shards");
+                return fault("is sharded, which is not supported; write it without shards");
             }
-            "transpose" => return fault("is transposed, which is not known; write it in C order"),
+            "transpose" => {
+                return fault("is transposed, which is not supported; write it in C order");
+            }
             name => codecs.push(packed(name)?),
         }
     }
     let grid = &document["chunk_grid"];
     if grid["name"] != "regular" {
-        return fault("has chunks of differing sizes, which are not known; write regular ones");
+        return fault(
+            "has chunks of different sizes, which are not supported; write a regular grid of \
+             chunks",
+        );
     }
     let encoding = &document["chunk_key_encoding"];
     let default = encoding["name"] != "v2";
@@ -264,7 +268,7 @@ fn packed(name: &str) -> Result<Step, Fault> {
         "blosc" | "numcodecs.blosc" => Codec::Blosc,
         _ => {
             return fault(format!(
-                "is packed with '{name}', which is not known; use zstd, gzip, zlib, blosc or none"
+                "is compressed with '{name}', which is not supported; use zstd, gzip, zlib, blosc or none"
             ));
         }
     };
@@ -280,7 +284,11 @@ fn lengths(value: &Value) -> Result<Vec<usize>, Fault> {
         .as_array()
         .filter(|lengths| lengths.len() <= 32)
         .and_then(|lengths| lengths.iter().map(length).collect())
-        .ok_or_else(|| Fault::Content(format!("has the absurd shape {value}; the file is damaged")))
+        .ok_or_else(|| {
+            Fault::Content(format!(
+                "has the impossible shape {value}; the file is damaged"
+            ))
+        })
 }
 
 fn separator(value: &Value, default: char) -> char {

@@ -41,7 +41,8 @@ impl Format for Zarr {
             fs::metadata(path).map_err(|error| Error::io(path, error))?;
             return Err(Error::file(
                 path,
-                "is not what its name says, it is not a folder with .zgroup, .zarray or zarr.json",
+                "content does not match its extension: it is not a folder with .zgroup, .zarray or \
+                 zarr.json",
             ));
         }
         let grid = ZarrGrid::open(path).map_err(|fault| fault.at(path, ""))?;
@@ -108,8 +109,7 @@ impl ZarrGrid {
         }
         if bytes.len() != expected {
             return fault(format!(
-                "chunk {key} is truncated: it holds {} bytes where {expected} are expected; write \
-                 it again",
+                "chunk {key} is truncated: it has {} bytes instead of {expected}; write it again",
                 bytes.len()
             ));
         }
@@ -223,7 +223,11 @@ impl Grid for ZarrGrid {
     fn texts(&mut self, variable: usize) -> std::result::Result<Vec<String>, Fault> {
         let (length, chunk) = match (&*self.arrays[variable].shape, &*self.arrays[variable].chunk) {
             ([length], [chunk]) => (*length, *chunk),
-            _ => return fault("holds text with several axes; give one text per coordinate"),
+            _ => {
+                return fault(
+                    "holds text with several axes; use one axis with one text per coordinate",
+                );
+            }
         };
         let dtype = self.arrays[variable].dtype;
         let Element::Text(1..) = dtype.element else {

@@ -28,8 +28,8 @@ impl Channels {
         let state = ring.sites * ring.components;
         if state == 0 || self.initial != state || !self.future.is_multiple_of(state) {
             return Err(Error::input(format!(
-                "{} functions of the later and {} of the earlier state are not families on a ring of {} \
-                 sites with {} components",
+                "{} functions of the later state and {} of the earlier state are not whole families on \
+                 a ring of {} sites with {} components",
                 self.future, self.initial, ring.sites, ring.components
             )));
         }

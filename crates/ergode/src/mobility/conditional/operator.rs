@@ -49,14 +49,15 @@ impl<'a> ConditionalOperator<'a> {
         let dim = conditional.dim();
         if future.dim() != dim || initial.dim() != dim {
             return Err(Error::input(format!(
-                "a conditional score of {dim} coordinates cannot serve functions of {} and {}",
+                "the conditional score has dimension {dim}, the functions have {} and {}; use the same \
+                 coordinates for all",
                 future.dim(),
                 initial.dim()
             )));
         }
         if grid.lags().contains(&0.0) {
             return Err(Error::input(
-                "the conditional operator has no meaning at lag zero; leave it out of the lags",
+                "the conditional operator is not defined at lag zero; remove zero from the lags",
             ));
         }
         Ok(Self {
@@ -124,7 +125,7 @@ impl<'a> ConditionalOperator<'a> {
         let dim = self.conditional.dim();
         if ensemble.dim() != dim || mobilities.iter().any(|m| m.dim() != dim) {
             return Err(Error::input(format!(
-                "data and mobilities must have the {dim} coordinates of the conditional score"
+                "data and mobilities must have dimension {dim}, as the conditional score"
             )));
         }
         let shape = (self.grid.len(), mobilities.len(), self.channels.len());

@@ -87,8 +87,7 @@ pub fn estimate_residual(
     let dim = ensemble.dim();
     if phi.dim() != (dim, dim) || stationary.dim() != dim || operator.initial().dim() != dim {
         return Err(Error::input(format!(
-            "the constant mobility, the score and the functions must all be those of the {dim} \
-             coordinates of the data"
+            "the constant mobility, the score and the functions must have dimension {dim}, as the data"
         )));
     }
     let (grid, spacing) = config.grid(ensemble, operator.grid())?;
@@ -104,8 +103,7 @@ pub fn estimate_residual(
     let lags: Vec<f64> = Totals::new(&total, channels).lags().collect();
     if lags.iter().any(|lag| lag.is_nan()) {
         return Err(Error::input(
-            "the record has no pairs at some of the lags that the derivative needs; give a longer one, or \
-             shorter lags",
+            "the record has no pairs at some lags of the derivative; give a longer record or shorter lags",
         ));
     }
     let nominal = grid.lags();

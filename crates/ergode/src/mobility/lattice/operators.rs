@@ -36,8 +36,8 @@ impl LocalOperators {
         let place = |exponents: &Vec<u32>| {
             places.get(exponents).copied().ok_or_else(|| {
                 Error::input(
-                    "the statistics of the ring stop at too low a degree for this mobility and score; \
-                     collect them with the degrees of LatticeConfig raised",
+                    "the degree of the ring statistics is too low for this mobility and score; raise \
+                     the degrees of LatticeConfig and collect the statistics again",
                 )
             })
         };

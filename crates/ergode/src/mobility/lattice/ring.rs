@@ -33,7 +33,7 @@ impl TryFrom<Unchecked> for LatticeMobility {
 pub(in crate::mobility) fn site_records(ensemble: &Ensemble, sites: usize) -> Result<Ensemble> {
     if sites == 0 || !ensemble.dim().is_multiple_of(sites) {
         return Err(Error::input(format!(
-            "{} coordinates are not {sites} sites of equal components",
+            "{} coordinates cannot be divided into {sites} equal sites",
             ensemble.dim()
         )));
     }
@@ -67,7 +67,7 @@ impl LatticeMobility {
     pub fn psd_violation(&self, ensemble: &Ensemble) -> Result<f64> {
         if ensemble.dim() != self.dim() {
             return Err(Error::input(format!(
-                "a mobility of {} coordinates cannot be evaluated on data of {}",
+                "the mobility has dimension {}, the data {}; use the same coordinates for both",
                 self.dim(),
                 ensemble.dim()
             )));

@@ -135,8 +135,8 @@ impl LatticeScore {
         for d in &self.distances {
             let Some(known) = distances.iter().position(|other| other == d) else {
                 return Err(Error::input(format!(
-                    "the score couples sites {d} apart and the statistics were collected without \
-                     that distance; add it to LatticeConfig::distances"
+                    "the score couples sites {d} apart, but the statistics lack that distance; add it \
+                     to LatticeConfig::distances"
                 )));
             };
             places.extend((0..count).map(|c| (1 + known) * count + c));

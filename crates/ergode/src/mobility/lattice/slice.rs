@@ -27,7 +27,7 @@ impl<'a> HomogeneousSlice<'a> {
     pub fn new(field: &'a dyn Mobility, sites: usize) -> Result<Self> {
         if sites == 0 || !field.dim().is_multiple_of(sites) {
             return Err(Error::input(format!(
-                "a mobility of {} coordinates is not one of {sites} equal sites",
+                "a mobility of dimension {} cannot be divided into {sites} equal sites",
                 field.dim()
             )));
         }

@@ -113,13 +113,13 @@ pub fn accumulate_lattice(
     let components = standardiser.mean.len();
     if future.dim() != 3 * components {
         return Err(Error::input(format!(
-            "functions of {} coordinates where a site and its two neighbours have {}",
+            "the functions have dimension {}, but a site and its two neighbours have {}",
             future.dim(),
             3 * components
         )));
     }
     if config.lags.len() < 2 || config.lags[0] != 0.0 {
-        let message = "the lags must begin with 0 and have at least one more";
+        let message = "the lags must be 0 followed by at least one more lag";
         return Err(Error::input(message));
     }
     let ring = repeated(standardiser, ensemble.dim())?;
@@ -129,8 +129,8 @@ pub fn accumulate_lattice(
     let fits = |radius: &usize| 2 * radius < sites && !config.separations.is_empty();
     let Some(radius) = radius.filter(fits) else {
         return Err(Error::input(format!(
-            "the separations and distances asked for do not fit on a ring of {sites} sites; give at \
-             least one separation, all of them small against half the ring"
+            "the separations and distances do not fit on a ring of {sites} sites; give at least one \
+             separation, all well below half the ring"
         )));
     };
     let window = Window { components, radius };
@@ -178,7 +178,7 @@ pub(super) fn repeated(standardiser: &Standardiser, dim: usize) -> Result<Standa
     let components = standardiser.mean.len();
     if components == 0 || !dim.is_multiple_of(components) {
         return Err(Error::input(format!(
-            "{dim} coordinates are not sites of {components} components each"
+            "{dim} coordinates cannot be divided into sites of {components} components"
         )));
     }
     Standardiser::new(

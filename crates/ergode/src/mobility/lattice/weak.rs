@@ -51,8 +51,8 @@ impl LatticeWeak {
     ) -> Result<Self> {
         if &sums.standardiser != basis.standardiser() {
             return Err(Error::input(
-                "the tensor basis and the statistics are in differently standardised coordinates; \
-                 use one standardiser, that of a site, for both",
+                "the tensor basis and the statistics use different standardisers; use the standardiser \
+                 of a site for both",
             ));
         }
         if coefficients.len() != score.len() {

@@ -42,7 +42,8 @@ impl TryFrom<Unchecked> for NeuralMobility {
             || !read.windows.fits(&read.mlp, read.map.outputs())
         {
             return Err(Error::input(
-                "the network of a mobility does not fit its coordinates; the file is damaged, write it again",
+                "the network of the mobility does not match its coordinates; the file is damaged, \
+                 write it again",
             ));
         }
         Ok(Self {

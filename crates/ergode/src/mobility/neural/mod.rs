@@ -181,7 +181,7 @@ fn site_average(phi: ArrayView2<f64>, windows: &Windows) -> Result<Array2<f64>> 
     let (c, sites) = (windows.components, windows.sites);
     if phi.dim() != (c * sites, c * sites) {
         return Err(Error::input(format!(
-            "the constant mobility is {:?}, the data have {} coordinates",
+            "the constant mobility has shape {:?}, but the data have dimension {}",
             phi.dim(),
             c * sites
         )));

@@ -66,7 +66,7 @@ impl TensorMap {
             );
         if !(0.0..0.1).contains(&floor) {
             return Err(Error::input(format!(
-                "the floor of the diffusion is a small fraction of its mean, not {floor}"
+                "the floor of the diffusion must be a small fraction of its mean, not {floor}"
             )));
         }
         require_positive("the unit of the antisymmetric part", skew)?;
@@ -278,15 +278,15 @@ fn check_mask(
             let fills = (0..=j).any(|k| allowed(i, k) && allowed(j, k));
             if allowed(i, j) != allowed(j, i) || (!allowed(i, j) && fills) {
                 return Err(Error::input(format!(
-                    "the mask cannot leave out entry ({i}, {j}) alone: it must be symmetric, and two \
-                     coordinates that are coupled to the same earlier one are coupled; allow the entry \
-                     or reorder the coordinates"
+                    "the mask cannot exclude entry ({i}, {j}) alone: the mask must be symmetric, and \
+                     two coordinates coupled to the same earlier one must be coupled to each other; \
+                     allow the entry or reorder the coordinates"
                 )));
             }
         }
         if !allowed(i, i) {
             return Err(Error::input(format!(
-                "the mask leaves out the diagonal entry {i}; the diffusion must be positive"
+                "the mask excludes the diagonal entry {i}; the diffusion must be positive, so allow it"
             )));
         }
     }

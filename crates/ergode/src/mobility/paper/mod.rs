@@ -93,8 +93,8 @@ pub fn fit_paper_mobility(
 ) -> Result<PaperFit> {
     if config.lags.is_empty() || config.short_lags.len() < 3 {
         return Err(Error::input(
-            "the paper's recipe needs its lags, and at least three short lags from zero on for the \
-             constant mobility",
+            "the paper's recipe needs lags, and for the constant mobility at least three short lags \
+             that begin at zero",
         ));
     }
     let names = ensemble.names();

@@ -305,14 +305,14 @@ impl<'a> Ring<'a> {
     ) -> Result<Self> {
         if ensemble.dim() != SPIN * sites {
             return Err(Error::input(format!(
-                "the paper's recipe for a ring is for spins of three components; {} coordinates are not \
-                 {sites} of them",
+                "the paper's recipe for a ring needs sites of three components; {} coordinates are not \
+                 {sites} such sites",
                 ensemble.dim()
             )));
         }
         let Some(interval) = ensemble.sampling_interval() else {
             return Err(Error::input(
-                "the paper's recipe for a ring needs a record that is sampled evenly",
+                "the paper's recipe for a ring needs an evenly sampled record",
             ));
         };
         Ok(Self {
