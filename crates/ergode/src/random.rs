@@ -139,7 +139,7 @@ impl Stream {
     }
 }
 
-/// The four state words of a group of lanes, on cache lines of their own.
+/// The four state words of a group of lanes, aligned to cache lines.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Words([[u64; GROUP]; 4]);

@@ -23,9 +23,9 @@ pub enum BurnIn {
 /// Units are carried from file to file; nothing is converted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Units {
-    /// One unit per coordinate, or empty where none is known; an empty text is an unknown unit.
+    /// One unit per coordinate, an empty text if unknown; an empty list if all are unknown.
     pub coordinates: Vec<String>,
-    /// The unit of time, empty where it is not known.
+    /// The unit of time, empty if unknown.
     pub time: String,
 }
 
@@ -212,7 +212,7 @@ impl Ensemble {
 
     /// The time between consecutive rows, if it is the same (to `1e-9`) everywhere.
     ///
-    /// A trajectory of a single row with a time of its own agrees with any interval.
+    /// A trajectory of a single row with a given time matches any interval.
     pub fn sampling_interval(&self) -> Option<f64> {
         let mut common: Option<f64> = None;
         for trajectory in &self.trajectories {

@@ -1,4 +1,4 @@
-//! A number that tells data sets apart.
+//! A hash that identifies a data set.
 
 use super::Ensemble;
 use crate::control::Control;

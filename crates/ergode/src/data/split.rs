@@ -53,11 +53,11 @@ impl Ensemble {
         Ok((self.cut(&kept)?, self.cut(&held)?))
     }
 
-    /// About `most` rows, in stretches of the same length at even distances, each a trajectory of its own;
-    /// a record with no more rows as it is. Values are shared.
+    /// About `most` rows, in evenly spaced stretches of equal length, each a separate trajectory. A record
+    /// with no more rows is returned unchanged. Values are shared.
     ///
-    /// For what a part of a long record tells as well as the whole. There are 64 stretches, more where
-    /// trajectories are shorter.
+    /// For statistics that a part of a long record determines as well as the whole. There are 64 stretches,
+    /// more if trajectories are shorter.
     ///
     /// # Errors
     /// When only gaps would be left.

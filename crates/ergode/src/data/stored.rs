@@ -45,7 +45,7 @@ pub struct StoredRows {
     rows: usize,
     /// Rows of the file from one row to the next.
     stride: usize,
-    /// The columns of the file, all of them where there is no list.
+    /// The columns of the file; `None` means all.
     columns: Option<Arc<[usize]>>,
     /// Columns of the file in which a NaN makes the whole row one.
     gaps: Option<Arc<[usize]>>,
@@ -69,7 +69,7 @@ impl StoredRows {
     /// All rows of an array in C order: `rows` of `width` numbers each, after `offset` bytes.
     ///
     /// # Errors
-    /// When the state of the file cannot be told.
+    /// When the metadata of the file cannot be read.
     pub(crate) fn new(
         path: &Path,
         file: File,
@@ -346,7 +346,8 @@ impl Windows {
         &window.values[(i - window.rows.start) * dim..][..dim]
     }
 
-    /// Reads a window that begins with row `i`; a longer one each time rows go on where the last ended.
+    /// Reads a window that begins with row `i`. The window grows each time reading continues where the last
+    /// one ended.
     fn load(&mut self, view: &StoredRows, i: usize) -> usize {
         let step = view.stride * view.storage.row_bytes();
         let [least, most] = WINDOW.map(|bytes| (bytes / step).max(1));

@@ -22,9 +22,8 @@ const MARGIN: f64 = 1e-6;
 ///
 /// In up to three dimensions the box that holds every sample is cut into cells, and a cell belongs
 /// to the support when it or a neighbour holds a sample. In more dimensions the support is the box;
-/// on a lattice ([`Support::lattice`]) it is the cells of one site, shared by all sites. Every cell
-/// knows the nearest cell of the support, so that [`Support::nearest`] takes the same short time
-/// everywhere.
+/// on a ring ([`Support::lattice`]) it is the cells of one site, shared by all sites. Every cell knows the
+/// nearest cell of the support, so that [`Support::nearest`] takes the same short time everywhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Support {
@@ -98,7 +97,7 @@ impl Support {
         })
     }
 
-    /// The support of one site of a lattice, from the samples of all sites.
+    /// The support of one site of a ring, from the samples of all sites.
     ///
     /// # Errors
     /// When the coordinates are not whole sites, or a site has more than three components.

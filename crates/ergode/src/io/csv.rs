@@ -22,9 +22,10 @@ const LONGEST: u64 = 1 << 28;
 /// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample.
 ///
 /// A first row with a field that is not a number names the columns. A column named `t` or `time`
-/// holds times, numbers or dates ([`days`], counted in days), one named `trajectory`, `traj`, `id` or `run` tells the trajectories apart, whose
-/// rows must be contiguous; all others are coordinates. An empty field, `nan` or `NA` is a gap.
-/// Numbers are written with as many digits as it takes to read the same number again.
+/// holds times, numbers or dates ([`days`], counted in days), one named `trajectory`, `traj`, `id` or `run`
+/// names the trajectory of a row; rows of a trajectory must be contiguous. All other columns are coordinates.
+/// An empty field, `nan` or `NA` is a gap. Numbers are written with as many digits as it takes to read the
+/// same number again.
 pub(crate) struct Csv;
 
 impl Format for Csv {
@@ -153,7 +154,7 @@ impl Lines {
     }
 }
 
-/// A table as it is being read.
+/// A table that is being read.
 struct Table {
     lines: Lines,
     columns: Columns,
@@ -280,7 +281,7 @@ fn push(
     Ok(())
 }
 
-/// A table as it is being written.
+/// A table that is being written.
 struct TableSink {
     path: PathBuf,
     writer: BufWriter<AtomicFile>,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The kinds of file that can be told by their first bytes.
+/// The kinds of file that the first bytes identify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Npy,

@@ -79,8 +79,8 @@ impl Layout {
         block.times.iter().enumerate().all(on_line)
     }
 
-    /// The sampling interval, if it is the same everywhere (to `1e-9`) as far as the first and the
-    /// last times tell; 1 where every trajectory has a single row.
+    /// The sampling interval computed from the first and last times, if it is the same everywhere (to
+    /// `1e-9`); 1 if every trajectory has a single row.
     pub(crate) fn interval(&self) -> Option<f64> {
         let mut common: Option<f64> = None;
         for (&rows, &(first, last)) in self.lengths.iter().zip(&self.ends) {

@@ -15,14 +15,14 @@ pub struct ReadOptions {
     ///
     /// It is needed for such files, and must agree with the times of files that have them.
     pub dt: Option<f64>,
-    /// The column of a table that tells the trajectories apart, where its name is not one of
-    /// `trajectory`, `traj`, `id` and `run`.
+    /// The column of a table that names the trajectory, if it is not one of `trajectory`, `traj`, `id` and
+    /// `run`.
     pub trajectory: Option<String>,
     /// The column of a table that holds the times, where its name is not `t` or `time`.
     pub time: Option<String>,
-    /// The coordinates to take, by name and in this order; all where none is named.
+    /// The coordinates to read, by name and in this order; empty means all.
     pub columns: Vec<String>,
-    /// The array that holds the values, where a file of arrays has several and none is `x`.
+    /// The array that holds the values, if a file has several arrays and none is named `x`.
     pub array: Option<String>,
     /// Bytes of values up to which a file is read into memory, 1 GiB where it is not said.
     ///
@@ -39,7 +39,7 @@ pub(crate) fn in_file<T>(path: &Path, result: Result<T>) -> Result<T> {
     })
 }
 
-/// The sampling interval of a file without times of its own; `None` where it has them.
+/// The sampling interval of a file without times; `None` if the file has times.
 pub(crate) fn step_of(path: &Path, has_times: bool, dt: Option<f64>) -> Result<Option<f64>> {
     match dt {
         _ if has_times => Ok(None),
@@ -62,7 +62,7 @@ pub(crate) fn contradiction(trajectory: usize, dt: f64, problem: &str) -> Error 
 
 /// Refuses a `dt` that contradicts the times of a file.
 ///
-/// The times may be rounded, so agreement is asked for to one part in a million.
+/// The times may be rounded, so they must agree to one part in a million only.
 pub(crate) fn check_dt(path: &Path, ensemble: &Ensemble, dt: Option<f64>) -> Result<()> {
     let Some(dt) = dt else { return Ok(()) };
     for (k, trajectory) in ensemble.trajectories().iter().enumerate() {

@@ -54,7 +54,7 @@ pub(crate) fn open_all(path: &Path, options: &ReadOptions) -> Result<Box<dyn Sou
     }
 }
 
-/// Opens one file for the coordinates that are asked for.
+/// Opens one file for the selected coordinates.
 pub(crate) fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
     let source = format_for(file)?.open(file, options)?;
     match options.columns.is_empty() {

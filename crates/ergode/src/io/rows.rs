@@ -173,7 +173,7 @@ impl Picked {
     /// The coordinates called `columns`, in this order.
     ///
     /// # Errors
-    /// When one of them is not there, or is asked for twice.
+    /// When a coordinate does not exist or is selected twice.
     pub(crate) fn new(source: Box<dyn Source>, columns: &[String]) -> Result<Self> {
         let mut description = source.description().clone();
         let width = description.dim;

@@ -12,7 +12,7 @@ pub(crate) enum Role {
     Time,
     Trajectory,
     Coordinate,
-    /// Nothing that was asked for.
+    /// A column that is not selected.
     Ignored,
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn is_time(name: &str) -> bool {
     ["t", "time"].iter().any(|n| name.eq_ignore_ascii_case(n))
 }
 
-/// A name of what tells trajectories apart.
+/// Whether a name is that of the trajectory column.
 pub(crate) fn is_trajectory(name: &str) -> bool {
     ["trajectory", "traj", "id", "run"]
         .iter()
@@ -38,10 +38,10 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// By their names, or all coordinates where there are none.
+    /// Assigns roles by name; without names, every column is a coordinate.
     ///
-    /// A column that the options name for trajectories or times has that role, and then no other does;
-    /// where they name coordinates, the other columns are not looked at.
+    /// A column that the options name for trajectories or times has that role, and then no other column does.
+    /// If the options name coordinates, other columns are ignored.
     pub(crate) fn new(fields: Vec<String>, named: bool, options: &ReadOptions) -> Result<Self> {
         let (id, time) = (options.trajectory.as_deref(), options.time.as_deref());
         let purposes = [(id, "trajectories"), (time, "times")];

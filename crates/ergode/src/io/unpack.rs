@@ -73,7 +73,7 @@ pub(super) fn unpack_lz4(packed: &[u8], most: usize, out: &mut Vec<u8>) -> Resul
         at += 1;
         byte
     };
-    // A first part of 15 goes on in bytes that are added up until one is not 255.
+    // If the first part is 15, bytes are added to it up to and including the first that is not 255.
     fn length(first: u8, next: &mut impl FnMut() -> Option<u8>) -> Option<usize> {
         let mut length = usize::from(first);
         if first == 15 {
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn lz4_repeats_what_came_before() {
-        // "abc" as it is, then eight bytes from three back, then "z" as it is.
+        // "abc" literally, then eight bytes from three back, then "z" literally.
         let packed = [0x34, b'a', b'b', b'c', 3, 0, 0x10, b'z'];
         let mut out = Vec::new();
         unpack_lz4(&packed, 100, &mut out).unwrap();

@@ -136,8 +136,7 @@ struct Worker<'a> {
     ends: Ends,
 }
 
-/// Buffers for what is taken off sums in windows where that is asked for: both ends of every pair, each with
-/// itself.
+/// Buffers for the correction of sums in windows, if enabled: both ends of every pair, each with itself.
 #[derive(Default)]
 struct Ends {
     /// B at the rows that a tile reaches, (n, row).

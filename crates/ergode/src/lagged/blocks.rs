@@ -18,7 +18,7 @@ use crate::random::{Purpose, Stream};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Blocking {
-    /// Trajectories where there are at least 16 of them, else about 32 stretches of time.
+    /// Trajectories if there are at least 16, else about 32 stretches of time.
     #[default]
     Auto,
     /// One block per trajectory.
@@ -118,7 +118,7 @@ impl Block {
 }
 
 impl Block {
-    /// Calls `visit(segment, rows)` with `size` initial rows at a time, and tells `control` how far it is.
+    /// Calls `visit(segment, rows)` with `size` initial rows at a time, and reports progress to `control`.
     pub(crate) fn each_tile(
         &self,
         subsample: Subsample,

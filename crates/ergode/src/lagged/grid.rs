@@ -72,8 +72,8 @@ impl LagGrid {
 
     /// The same grid, in windows that begin with lag zero with the ends of pairs taken off and put back
     /// once for every initial sample ([`PairSums`](super::PairSums)): for correlations of like functions
-    /// at short lags. Products of functions of high degree, whose averages hang on few samples, are better
-    /// left as they are.
+    /// at short lags. Products of functions of high degree, whose averages depend on few samples, are better
+    /// left uncorrected.
     pub fn with_ends_off(mut self) -> Self {
         if let Kind::Windows {
             centres, ends_off, ..

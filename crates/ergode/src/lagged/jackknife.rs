@@ -81,7 +81,7 @@ pub(crate) struct CoefficientErrors {
 }
 
 impl CoefficientErrors {
-    /// Of a jackknife over these blocks; none where there are fewer than two of them.
+    /// Errors of a jackknife over these blocks; `None` with fewer than two blocks.
     pub(crate) fn new(blocks: &[BlockId], deviations: &Array2<f64>) -> Option<Self> {
         let named = if blocks.len() == deviations.nrows() {
             blocks

@@ -34,7 +34,7 @@ pub(crate) struct Pair<'a> {
     pub(crate) lag: f64,
 }
 
-/// The stretches of which some are held out: ten of each trajectory, fewer where there are many.
+/// The stretches of which some are held out: ten per trajectory, fewer if there are many trajectories.
 pub(crate) fn stretches(ensemble: &Ensemble) -> Blocking {
     Blocking::PerTrajectory((720 / ensemble.len().max(1)).clamp(1, 10))
 }

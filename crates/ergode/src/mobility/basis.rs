@@ -19,7 +19,7 @@ pub struct TensorBasis {
     fields: Vec<TensorField>,
 }
 
-/// A basis as it is read, before its fields are known to fit.
+/// A basis read from a file, before its fields are checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {

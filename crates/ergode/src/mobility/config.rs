@@ -16,10 +16,10 @@ pub struct MobilityConfig {
     pub ridges: Vec<f64>,
     /// Folds of the cross-validation over blocks.
     pub folds: usize,
-    /// Known mean of M; it enters with its own error, and is not estimated anew in the blocks.
+    /// Known mean of M; it enters with its error, and is not estimated again in the blocks.
     pub mean: Option<MeanConstraint>,
-    /// Least values of coefficients, by label: one that comes out below its floor is set to it, and the
-    /// others are fitted anew. Errors remain those of the free fit.
+    /// Lower bounds of coefficients, by label: a coefficient below its floor is set to it, and the others are
+    /// fitted again. Errors remain those of the free fit.
     pub floors: BTreeMap<String, f64>,
     /// Most Gauss-Newton steps.
     pub iterations: usize,

@@ -23,7 +23,7 @@ pub trait Equations: Send + Sync {
     fn block_ids(&self) -> Vec<BlockId> {
         Vec::new()
     }
-    /// The same equations from the chosen blocks only, which are counted anew from zero.
+    /// The same equations from the chosen blocks only, renumbered from zero.
     fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>>;
     /// The observed values.
     fn observed(&self) -> ArrayView1<'_, f64>;

@@ -34,7 +34,7 @@ pub fn fit_mobility(
     fit_mobility_from(None, equations, config, control)
 }
 
-/// [`fit_mobility`] from coefficients that are known to be near, where there are such.
+/// [`fit_mobility`] started from coefficients near the solution, if given.
 pub(super) fn fit_mobility_from(
     start: Option<Array1<f64>>,
     equations: &dyn Equations,
@@ -118,8 +118,8 @@ impl<'a> Solver<'a> {
     }
 
     /// Find the constant mobility Φ, the mean of the prior, and from it a solution under a prior
-    /// that lets M vary as much as it is large, beginning with `start` where there is one; the weights
-    /// are then those of its residuals.
+    /// that lets M vary as much as it is large, beginning with `start` if given; the weights are then those
+    /// of its residuals.
     pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
         let basis = self.equations.basis();
         let rough = self.isotropic()?;

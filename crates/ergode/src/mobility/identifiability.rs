@@ -1,4 +1,4 @@
-//! What the equations can tell of the mobility, and what their residual means for correlations.
+//! What the equations determine of the mobility, and what their residual means for correlations.
 
 use std::fmt;
 
@@ -53,8 +53,8 @@ pub struct CorrelationBound {
     pub excess: Option<f64>,
     /// T, the longest fitted lag.
     pub horizon: f64,
-    /// An estimate of ζ, the change of R when the Galerkin space is one degree smaller; where there is
-    /// none, ζ is not part of the bound.
+    /// An estimate of ζ, the change of R when the Galerkin space is one degree smaller; without it, ζ is not
+    /// part of the bound.
     pub closure: Option<f64>,
     /// T (ε + ζ).
     pub bound: f64,
@@ -127,7 +127,7 @@ impl Identifiability {
         self.standard_errors.iter().filter(|e| **e < 1.0).count()
     }
 
-    /// The combination of fields that the equations tell least about, its main parts with their signs.
+    /// The combination of fields that the equations determine least: its main parts with their signs.
     pub fn least_determined_combination(&self) -> String {
         let largest = self.least_determined[0].1.abs();
         let main = self.least_determined.iter().take(WORDS);
@@ -196,8 +196,8 @@ impl Evidence<'_> {
         }))
     }
 
-    /// What noise alone makes of ε², tr S with S the covariance of R over blocks, each with the solution
-    /// of its own, and the standard error of ε² − tr S.
+    /// The expected ε² of noise alone, tr S with S the covariance of R over blocks, each with its solution,
+    /// and the standard error of ε² − tr S.
     fn noise(&self) -> Result<Option<(f64, f64)>> {
         let parts = self.left_out.par_iter().zip(self.refits);
         let parts = parts.map(|(part, solution)| part.generator_residual(solution.view()));

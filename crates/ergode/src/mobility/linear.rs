@@ -27,7 +27,7 @@ pub struct LinearMobility {
     slopes: [Polynomials; 2],
 }
 
-/// A mobility as it is written to a file.
+/// The form of a mobility in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -1,4 +1,4 @@
-//! Measurement noise: its covariance, told apart from diffusion by how correlations go on.
+//! Measurement noise: its covariance, separated from diffusion by the decay of correlations.
 
 use std::sync::Arc;
 
@@ -81,10 +81,10 @@ pub(super) fn known(
 
 /// Estimate S together with a mobility in `basis`.
 ///
-/// White noise moves C(0) and the moments and leaves the correlations of the noise-free state at other
-/// lags as they are; a diffusion that would explain the step from lag zero to the first lag also decides
-/// how correlations decay from there. So S and the coefficients of M are the unknowns of the same weighted
-/// equations ([`Semigroup`]), solved by Gauss-Newton with M at its best for every S.
+/// White noise changes C(0) and the moments, but not the correlations at other lags; a diffusion that would
+/// explain the step from lag zero to the first lag also decides how correlations decay from there. So S and
+/// the coefficients of M are the unknowns of the same weighted equations ([`Semigroup`]), solved by
+/// Gauss-Newton with M at its best for every S.
 pub(super) fn estimate(
     sums: &PolynomialSums,
     basis: &TensorBasis,

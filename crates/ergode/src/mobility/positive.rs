@@ -32,17 +32,17 @@ pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> 
     violations.into_iter().fold(0.0, f64::max)
 }
 
-/// Refit with D positive definite everywhere, where the fit has an indefinite D at some sample or in
-/// the tails; any other fit comes back as it is.
+/// Refit with D positive definite everywhere if the fitted D is indefinite at some sample or in the tails;
+/// any other fit is returned unchanged.
 ///
 /// D(z) = V(z)ᵀ Q V(z), with V the monomials up to half the degree of D and Q = L Lᵀ + δ, is positive
 /// for any L. Starting from the unconstrained solution, L and the coefficients of R minimise the same
-/// objective, linearised anew a few times. It takes D of even degree with no entry masked; errors of
-/// the coefficients remain those of the unconstrained fit, which are the larger ones.
+/// objective, linearised again a few times. It needs D of even degree with no entry masked; errors of the
+/// coefficients remain those of the unconstrained fit, which are the larger ones.
 ///
-/// Nothing was measured in the tails. Where D is indefinite there only, the refined fit replaces the
-/// other if its χ² is higher by less than the number of coefficients, so that the data do not tell the
-/// two apart; else the fit stays, with a warning.
+/// There are no data in the tails. If D is indefinite only there, the refit replaces the fit if it raises χ²
+/// by less than the number of coefficients: the data then do not distinguish the two. Else the fit stays,
+/// with a warning.
 pub fn refine_positive(
     mut fit: MobilityFit,
     equations: &dyn Equations,

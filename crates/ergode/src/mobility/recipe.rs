@@ -51,18 +51,18 @@ pub enum Recipe {
 pub struct RecipeConfig {
     /// The recipe.
     pub recipe: Recipe,
-    /// Degrees of D and R; chosen by held-out blocks where none are given.
+    /// Degrees of D and R; by default held-out blocks choose them.
     pub degrees: Option<(usize, usize)>,
-    /// Entries of M that may be other than zero, such as those that
-    /// [`Structure::support`](super::Structure::support) suggests; all where none are given.
+    /// Entries of M that may be nonzero, such as those that [`Structure::support`](super::Structure::support)
+    /// suggests; all by default.
     pub mask: Option<Array2<bool>>,
-    /// White measurement noise, which averages of the record are freed from.
+    /// White measurement noise, removed from averages of the record.
     pub noise: MeasurementNoise,
-    /// Longest lag; the longest decorrelation time of a coordinate where none is given.
+    /// Longest lag; by default the longest decorrelation time of a coordinate.
     pub horizon: Option<f64>,
-    /// Number of leading coordinates that are observed, the others being delayed copies of them; all
-    /// where none is given. Functions of delayed coordinates are left out at the later time of the
-    /// correlations: they have a kink at the delay, which no Markov model follows.
+    /// Number of leading coordinates that are observed, by default all; the others are delayed copies of
+    /// them. Functions of delayed coordinates are left out at the later time of the correlations: they have a
+    /// kink at the delay, which no Markov model follows.
     pub leading: Option<usize>,
     /// Highest degrees of D and R that are tried.
     pub max_degrees: (usize, usize),
@@ -164,7 +164,7 @@ const FEWEST_PAIRS: usize = 20_000_000;
 struct Spaces {
     semigroup: SemigroupConfig,
     weak: WeakConfig,
-    /// Highest degree of D and of R that these spaces can tell.
+    /// Highest degree of D and of R that these spaces determine.
     top: (usize, usize),
 }
 
@@ -350,9 +350,9 @@ fn positive(
 /// The fit to correlations among observed coordinates alone, from one whose D had to be made positive.
 ///
 /// With delays the stationary law of (x, x_τ) and the correlations of x(t) with x_τ(0) together ask for a D
-/// that is not positive: x_τ tells of the hidden state, but is not all that the past tells. Among the
-/// observed coordinates the correlations of any hidden Markov state can be met, with any law of the other
-/// coordinates. They do not tell R from −R, which the fit that one starts from does.
+/// that is not positive: x_τ carries information on the hidden state, but not all that the past carries.
+/// Among the observed coordinates the correlations of any hidden Markov state can be reproduced, with any law
+/// of the other coordinates. They do not distinguish R from −R; the initial fit does.
 fn between_observed(
     fit: MobilityFit,
     equations: &dyn Fn(usize, usize) -> Result<Box<dyn Equations>>,
@@ -470,7 +470,7 @@ impl Plan {
                     .map(|k| (k * stride) as f64 * interval)
                     .collect();
                 if stride > 1 && statistics.statistics.subsample == Subsample::All {
-                    // Neighbouring samples tell the same; lags are multiples of the stride.
+                    // Neighbouring samples are redundant; lags are multiples of the stride.
                     statistics.statistics.subsample = Subsample::Stride(stride);
                 }
             }
@@ -497,7 +497,7 @@ impl Plan {
         }
     }
 
-    /// Fewer pairs of a record that is so long that they would take long, unless their choice was asked for.
+    /// Uses fewer pairs of a very long record to save time, unless the choice of pairs is set.
     fn thin(&mut self, ensemble: &Ensemble, config: &RecipeConfig) {
         let dim = ensemble.dim();
         let statistics = &mut self.statistics;

@@ -65,8 +65,8 @@ pub struct MobilityFit {
     pub condition: f64,
     /// Directions along which a change as large as M itself exceeds the noise.
     pub effective_rank: usize,
-    /// What the equations can tell of M, and what is left of them; of the unconstrained solution where
-    /// D was made positive.
+    /// What the equations determine of M, and their residual; for the unconstrained solution if D was made
+    /// positive.
     pub identifiability: Identifiability,
     /// The ridge that was used.
     pub ridge: f64,

@@ -129,7 +129,7 @@ impl Structure {
     }
 }
 
-/// The site-to-site blocks of a lattice with `components` coordinates per site, onsite ones first.
+/// The site-to-site blocks of a ring with `components` coordinates per site, onsite ones first.
 pub fn site_blocks(sites: usize, components: usize) -> Vec<Vec<(usize, usize)>> {
     let block = |a: usize, b: usize| {
         let entry = |k: usize| {

@@ -106,7 +106,8 @@ impl WeakConfig {
 /// B_n = s·(M∇φ_n) + ∇·(M∇φ_n) (the paper's `eq:B_b_M_n_j`): linear in the coefficients of M.
 ///
 /// The test functions are the polynomials of degree 1 up to `test_degree`, orthonormal under the
-/// data. A polynomial score is estimated anew in every set of blocks, so that errors include its own.
+/// data. A polynomial score is estimated again in every set of blocks, so that errors include those of the
+/// score.
 pub type Weak = LinearEquations<WeakPlan>;
 
 /// What the equations of the weak form are assembled from.
@@ -129,7 +130,7 @@ enum Source {
 }
 
 impl Weak {
-    /// The equations of a data set with the polynomial score of its own moments.
+    /// The equations of a data set, with the polynomial score from its moments.
     pub fn new(
         sums: &Arc<PolynomialSums>,
         basis: &TensorBasis,

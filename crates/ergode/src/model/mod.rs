@@ -83,7 +83,7 @@ pub struct LangevinModel {
     observation: Observation,
     /// Step and scheme of the validation.
     validated_step: Option<(f64, Scheme)>,
-    /// Made when errors are first asked for.
+    /// Computed when errors are first requested.
     deviations: OnceLock<Arc<Deviations>>,
     /// Least eigenvalue of a repaired D, in standardised coordinates.
     floor: f64,

@@ -82,8 +82,8 @@ impl<V: Copy> Silu<V> {
     }
 }
 
-/// The state of a hidden layer for `states` states and as many directions as the lengths tell:
-/// blocks of one row per state, the first for the value and one for each direction.
+/// The state of a hidden layer for `states` states and as many directions as the lengths imply: blocks of one
+/// row per state, the first for the value and one for each direction.
 pub(super) struct Activate<'a> {
     pub(super) states: usize,
     pub(super) width: usize,

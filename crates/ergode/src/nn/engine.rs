@@ -1,4 +1,4 @@
-//! What a network is asked for: values, directional derivatives, parameter gradients.
+//! What a network computes: values, directional derivatives, parameter gradients.
 
 use super::mlp::Mlp;
 

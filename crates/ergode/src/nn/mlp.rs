@@ -17,7 +17,7 @@ pub struct Mlp {
     parameters: Vec<f32>,
 }
 
-/// A network as it is read, before its shape is known to be consistent.
+/// A network read from a file, before its shape is checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {

@@ -116,7 +116,7 @@ fn require(holds: bool, name: &str, must: &str, value: impl Display) -> Result<(
 /// m ← β₁ m + (1 − β₁) g, v ← β₂ v + (1 − β₂) g²,
 /// θ ← (1 − αλ) θ − α m̂/(√v̂ + ε), with m̂ = m/(1 − β₁ᵗ) and v̂ = v/(1 − β₂ᵗ).
 ///
-/// It serialises whole: training that is saved and resumed goes on as if it had not stopped.
+/// Serialised completely: saved and resumed training gives the same result as training without a stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Adam {
@@ -263,7 +263,7 @@ impl Average {
         }
     }
 
-    /// Give `mlp` the averaged parameters; before the first update it is left as it is.
+    /// Give `mlp` the averaged parameters; before the first update `mlp` does not change.
     pub fn copy_to(&self, mlp: &mut Mlp) {
         if self.steps > 0 {
             mlp.parameters_mut().copy_from_slice(&self.parameters);

@@ -19,7 +19,7 @@ pub(super) fn stride(width: usize) -> usize {
     (width.div_ceil(LINE) | 1) * LINE
 }
 
-/// Rows of a block of the result kept in registers, where there are 32 of them and otherwise.
+/// Rows of a block of the result kept in registers, if there are 32 registers and otherwise.
 const TALL: usize = 12;
 const SHORT: usize = 4;
 

@@ -104,7 +104,7 @@ pub(crate) trait Task: Sync {
     fn held_out(&self, engine: &dyn Engine, mlp: &Mlp) -> Result<f64>;
 }
 
-/// Everything that training needs to go on where it stopped.
+/// Everything that training needs to resume.
 #[derive(Serialize, Deserialize)]
 struct State {
     /// What is trained, and how; a checkpoint of another task is refused.

@@ -17,7 +17,7 @@ pub trait Functions: Sync {
     fn len(&self) -> usize {
         self.labels().len()
     }
-    /// True where there is none.
+    /// True if there are none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

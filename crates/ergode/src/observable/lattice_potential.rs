@@ -19,7 +19,7 @@ pub struct LatticePotential {
     labels: Vec<String>,
 }
 
-/// A potential as it is written to a file.
+/// The form of a potential in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -25,7 +25,7 @@ pub struct Monomials {
     steps: Vec<Step>,
 }
 
-/// Monomials as they are written to a file.
+/// The form of monomials in a file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

@@ -17,7 +17,7 @@ pub(crate) struct Polynomial {
     terms: BTreeMap<Vec<u32>, f64>,
 }
 
-/// (α, a_α), as it is written to a file.
+/// (α, a_α), in the form written to a file.
 type Terms = Vec<(Vec<u32>, f64)>;
 
 impl From<Polynomial> for Terms {

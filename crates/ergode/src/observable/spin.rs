@@ -1,4 +1,4 @@
-//! Vector families on a ring of soft spins.
+//! Vector families of soft spins on a ring.
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -67,10 +67,10 @@ impl RadialBasis {
         })
     }
 
-    /// Orthonormal over the spins of an ensemble.
+    /// Orthonormal over the sites of an ensemble.
     ///
     /// # Errors
-    /// When the coordinates are not those of spins, or |m| hardly varies.
+    /// When the coordinates are not sites of three components, or |m| hardly varies.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
         let dim = ensemble.dim();
         if !dim.is_multiple_of(COMPONENTS.len()) {
@@ -183,7 +183,7 @@ fn families<T: Ring>(
     ]
 }
 
-/// The eleven vector families of a ring of N soft spins; the state is (m_1x, m_1y, m_1z, m_2x, ...).
+/// The eleven vector families of soft spins on a ring of N sites; the state is (m_1x, m_1y, m_1z, m_2x, ...).
 ///
 /// With m = m_i, u = m_{i−1} + m_{i+1} − 2m_i, a = m_iz e_z, T v = (|m|² − m mᵀ) v, P v = m (m·v),
 /// C v = m × v, they are b_0 m, b_1 m, b_2 m, u, T u, P u, C u, a, T a, P a, C a at each site. The

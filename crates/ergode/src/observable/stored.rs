@@ -1,4 +1,4 @@
-//! Libraries as they are written to a file.
+//! The form of function libraries in a file.
 
 use std::any::Any;
 

@@ -8,7 +8,7 @@ use crate::simd::{AlignedBuffer, Lanes, Real};
 
 /// An Itô equation dx = F(x) dt + √2 Σ(x) dW on tiles, coordinate-major, (dimension, lane).
 pub(crate) trait TileDynamics: Dimensions {
-    /// F(x) and √2 Σ(x) ξ, each where it is asked for.
+    /// F(x) and √2 Σ(x) ξ, each if requested.
     fn evaluate(&self, x: &[f64], drift: Option<&mut [f64]>, noise: Option<(&[f64], &mut [f64])>);
 }
 

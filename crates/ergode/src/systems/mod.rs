@@ -40,9 +40,9 @@ pub use soft_spin::{SoftSpin, SoftSpinMoments};
 pub trait System: Sde {
     /// Names of the coordinates.
     fn coordinate_names(&self) -> Vec<String>;
-    /// How its reference data are made unless told otherwise.
+    /// The default protocol of its reference data.
     fn protocol(&self) -> Protocol;
-    /// Draw an initial state, from the stationary law where that is known.
+    /// Draw an initial state, from the stationary law if it is known.
     fn draw_initial(&self, stream: &mut Stream, x: &mut [f64]);
     /// Advance `x` by one draw from the exact transition law over `interval`, where it is known.
     fn exact_transition(&self, interval: f64) -> Option<Transition<'_>> {

@@ -10,7 +10,7 @@ use super::soft_spin::SoftSpin;
 use super::{Parameters, System};
 use crate::error::{Error, Result};
 
-/// A system that can be asked for by name.
+/// A system with a name.
 pub struct SystemEntry {
     /// The name.
     pub name: &'static str,

@@ -1,4 +1,4 @@
-//! The periodic soft-spin stochastic Landau-Lifshitz chain.
+//! Soft-spin stochastic Landau-Lifshitz dynamics on a ring.
 
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};

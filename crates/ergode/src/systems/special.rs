@@ -1,4 +1,4 @@
-//! Special functions that the Cox-Ingersoll-Ross process and the spin chain need.
+//! Special functions for the Cox-Ingersoll-Ross process and the soft-spin ring.
 
 /// ln Γ(x) for x > 0, by Stirling's series after shifting the argument above 12.
 pub(crate) fn ln_gamma(x: f64) -> f64 {

@@ -17,8 +17,8 @@ pub(crate) struct Axes {
 }
 
 impl Axes {
-    /// By the names of the axes where they tell, else (time,), (time, dimension) or
-    /// (trajectory, time, dimension).
+    /// From the names of the axes if they are known, else (time,), (time, dimension) or (trajectory, time,
+    /// dimension).
     fn of(variable: &Variable, time_axis: Option<&str>) -> Option<Self> {
         let named_time = |name: &String| is_time(name) || Some(name.as_str()) == time_axis;
         let time = variable.axes.iter().position(named_time);

@@ -41,7 +41,7 @@ struct Axis {
     length: Option<usize>,
 }
 
-/// The bytes of a header, of which no more are asked for than the file has.
+/// The bytes of a header; requests never exceed the size of the file.
 struct Bytes<'a, R> {
     reader: &'a mut R,
     left: u64,

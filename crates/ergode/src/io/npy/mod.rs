@@ -1,4 +1,4 @@
-//! NumPy arrays in files of their own.
+//! NumPy arrays in .npy files.
 
 mod dtype;
 pub(crate) mod header;

@@ -49,7 +49,7 @@ pub(crate) fn write_arrays<W: Write + Seek>(
     Ok(())
 }
 
-/// The arrays of an archive in files of their own, until both are complete.
+/// The arrays of an archive in separate files, until both are complete.
 pub(crate) struct NpzStore {
     path: PathBuf,
     values: (AtomicFile, Region),

@@ -107,7 +107,7 @@ struct TableSource {
     description: Description,
     rows: Assembler,
     group: usize,
-    /// The columns of the group; none for those that are not asked for.
+    /// The columns of the group; `None` for those not selected.
     readers: Vec<Option<Column>>,
     /// Rows left of the group, and rows read so far.
     left: usize,

@@ -88,7 +88,7 @@ fn unwritten(path: &Path, error: ParquetError) -> Error {
     }
 }
 
-/// A table as it is being written.
+/// A table that is being written.
 struct TableSink {
     path: PathBuf,
     writer: SerializedFileWriter<BufWriter<AtomicFile>>,

@@ -26,9 +26,9 @@ const CACHE: usize = 1 << 23;
 
 /// Zarr: arrays in folders of chunks.
 ///
-/// Read: versions 2 and 3, as for NetCDF; chunks as they are or packed with gzip, zlib, Zstandard
-/// or Blosc. Axes are named by `_ARRAY_DIMENSIONS` or `dimension_names`. Written: version 2, which
-/// every library reads, not compressed.
+/// Read: versions 2 and 3, as for NetCDF; chunks uncompressed or compressed with gzip, zlib, Zstandard or
+/// Blosc. Axes are named by `_ARRAY_DIMENSIONS` or `dimension_names`. Written: version 2, which every library
+/// reads, not compressed.
 pub(crate) struct Zarr;
 
 impl Format for Zarr {

@@ -141,7 +141,7 @@ impl Chunked {
     }
 }
 
-/// A group as it is being written.
+/// A group that is being written.
 struct ZarrStore {
     folder: AtomicFolder,
     values: Chunked,

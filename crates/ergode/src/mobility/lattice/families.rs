@@ -4,10 +4,10 @@ use crate::data::Ensemble;
 use crate::error::Result;
 use crate::observable::{Expressions, Functions, RadialBasis, SpinFamilies};
 
-/// Components of a spin.
+/// Components of a site.
 const SPIN: usize = 3;
 
-/// The eleven vector families of [`SpinFamilies`] at one site, as functions of the spins m_{i−1}, m_i,
+/// The eleven vector families of [`SpinFamilies`] at one site, as functions of the sites m_{i−1}, m_i,
 /// m_{i+1}; a function has the index family·3 + component.
 #[derive(Clone, Debug)]
 pub struct SpinNeighbourhood {
@@ -25,7 +25,7 @@ impl SpinNeighbourhood {
         Ok(Self { ring, labels })
     }
 
-    /// With the radial polynomials that are orthonormal over the spins of an ensemble.
+    /// With the radial polynomials that are orthonormal over the sites of an ensemble.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
         Self::new(RadialBasis::from_ensemble(ensemble)?)
     }

@@ -6,9 +6,9 @@ use ndarray::{Array2, Array3, ArrayView2, ArrayView3, Axis, s};
 ///
 /// ⟨φ_m(x_t at i + r) φ_n(x_0 at i)⟩ and ⟨φ_n(x_t at i − r) φ_m(x_0 at i)⟩ are each other's reverse. Over a
 /// record without breaks the increments of their sum are, up to its ends, averages of products of
-/// increments: their noise is far smaller than that of either alone, and they hold most of what is
-/// known about D. The differences tell about R. Equations that are weighted one by one must therefore
-/// be these.
+/// increments: their noise is far smaller than that of either alone, and they carry most of the information
+/// on D. The differences carry the information on R. Equations that are weighted one by one must therefore be
+/// these.
 #[derive(Debug)]
 pub(super) struct Reversal {
     /// The test functions in the monomials that the record has, (n, α), the constant left out.

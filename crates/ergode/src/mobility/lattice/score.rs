@@ -26,7 +26,7 @@ pub struct LatticeScore {
 /// Where the coefficients β of a score come from.
 #[derive(Clone, Debug)]
 pub enum ScoreCoefficients {
-    /// Estimated anew from every set of blocks, so that errors include those of the score.
+    /// Estimated again from every set of blocks, so that errors include those of the score.
     Fitted(ScoreSums),
     /// Known, and held fixed.
     Known(Array1<f64>),
@@ -50,7 +50,7 @@ impl ScoreCoefficients {
 }
 
 impl LatticeScore {
-    /// The paper's four fields of a spin chain, those of [`SpinFields`].
+    /// The paper's four fields of soft spins on a ring, those of [`SpinFields`].
     pub fn spin(sites: usize) -> Result<Self> {
         const SPIN: usize = 3;
         let variable = |k: usize, factor: f64| product(2 * SPIN, &[k], factor);

@@ -1,4 +1,4 @@
-//! The onsite block of a field on a ring whose spins are all equal.
+//! The onsite block of a field on a ring whose sites are all in the same state.
 
 use crate::error::{Error, Result};
 use crate::mobility::Mobility;

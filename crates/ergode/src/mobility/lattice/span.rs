@@ -5,7 +5,7 @@ use crate::mobility::TensorBasis;
 use crate::mobility::basis::TensorField;
 use crate::observable::Polynomial;
 
-/// Components of a spin.
+/// Components of a site.
 const SPIN: usize = 3;
 
 impl TensorBasis {

@@ -27,7 +27,7 @@ pub enum ChannelScale {
 pub struct NeuralMobilityConfig {
     /// Hidden widths of the network.
     pub hidden: Vec<usize>,
-    /// One matrix for all coordinates, or the onsite block of every site of a lattice.
+    /// One matrix for all coordinates, or the onsite block of every site of a ring.
     pub layout: Layout,
     /// Which entries of the matrix, or of the block, there are, row by row; all if not given.
     pub mask: Option<Vec<bool>>,

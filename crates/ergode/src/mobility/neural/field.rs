@@ -12,8 +12,8 @@ use crate::score::{Confinement, Windows};
 /// M(x) = L(x) L(x)ᵀ + ε diag Φ + R(x) by a network: D is positive definite everywhere.
 ///
 /// Outside the samples M has the value of the nearest point of their support, so that it stays
-/// bounded. On a lattice the network gives the onsite block of every site from the site and its
-/// neighbours, and blocks between sites are zero.
+/// bounded. On a ring the network gives the onsite block of every site from the site and its neighbours, and
+/// blocks between sites are zero.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct NeuralMobility {
@@ -23,7 +23,7 @@ pub struct NeuralMobility {
     pub(super) confinement: Confinement,
 }
 
-/// A mobility as it is read, before its parts are known to fit.
+/// A mobility read from a file, before its parts are checked.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Unchecked {
@@ -131,7 +131,7 @@ impl NeuralMobility {
         }
     }
 
-    /// Σ_j ∂_j M_ij, or Σ_j ∂_j M_ji where `transpose`, and M where it is asked for.
+    /// Σ_j ∂_j M_ij, or Σ_j ∂_j M_ji if `transpose`, and M if requested.
     fn divergence(
         &self,
         x: &[f64],

@@ -31,8 +31,8 @@ use crate::score::{Score, Windows};
 /// Fit M_θ so that the conditional operator of δM = M_θ − Φ gives what Φ leaves of Ċ_obs
 /// (`eq:app_affine_2d_mobility_loss`).
 ///
-/// Φ should be the constant mobility of the data, its symmetric part positive definite; on a lattice its
-/// onsite blocks are averaged over sites. A `checkpoint` file keeps the state of the training.
+/// Φ should be the constant mobility of the data, its symmetric part positive definite; on a ring its onsite
+/// blocks are averaged over sites. A `checkpoint` file keeps the state of the training.
 pub fn fit_neural_mobility(
     ensemble: &Ensemble,
     operator: &ConditionalOperator,
@@ -176,7 +176,7 @@ fn draw(
     })
 }
 
-/// The mean of the onsite blocks of Φ: Φ itself where there is one site.
+/// The mean of the onsite blocks of Φ: Φ itself for a single site.
 fn site_average(phi: ArrayView2<f64>, windows: &Windows) -> Result<Array2<f64>> {
     let (c, sites) = (windows.components, windows.sites);
     if phi.dim() != (c * sites, c * sites) {

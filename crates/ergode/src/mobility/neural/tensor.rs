@@ -47,7 +47,7 @@ fn softplus(y: f64) -> (f64, f64) {
 }
 
 impl TensorMap {
-    /// Around Φ; `mask` tells which entries M has, all if there is none; `skew` is ρ.
+    /// Around Φ; `mask` selects the entries of M, all by default; `skew` is ρ.
     pub(super) fn new(
         phi: ArrayView2<f64>,
         mask: Option<&[bool]>,

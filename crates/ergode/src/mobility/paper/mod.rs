@@ -84,7 +84,7 @@ impl Default for PaperConfig {
 /// Fit a mobility as the paper does: scores by denoising, Φ from the one-sided derivative at lag zero,
 /// and a network for what Φ leaves of the derivatives of the correlations.
 ///
-/// In a `folder` the trainings keep their state, so that an interrupted fit goes on where it stopped.
+/// With a `folder` the trainings save their state there, and an interrupted fit resumes.
 pub fn fit_paper_mobility(
     ensemble: &Ensemble,
     config: &PaperConfig,

@@ -28,7 +28,7 @@ use crate::score::{
     fit_conditional_score, fit_denoising_score,
 };
 
-/// The parts of the paper's recipe for a ring of spins, with its settings for the soft-spin chain.
+/// The parts of the paper's recipe for a ring of spins, with its settings for soft spins.
 ///
 /// Networks sit at every site and see a window of it, where the paper's are convolutions; their layouts,
 /// and the inversion m → −m with which the stationary score is trained, are set by the fit.
@@ -179,15 +179,15 @@ pub struct PaperSpinFit {
     pub fit: MobilityFit,
 }
 
-/// Fit the mobility of a ring of `sites` spins from data alone, as the paper does: networks for both scores
-/// and for the onsite block, fitted to the eleven families of observables averaged over translations
+/// Fit the mobility of spins on a ring of `sites` sites from data alone, as the paper does: networks for both
+/// scores and for the onsite block, fitted to the eleven families of observables averaged over translations
 /// (`eq:app_soft_spin_mobility_loss`).
 ///
-/// In a `folder` the trainings keep their state, so that an interrupted fit goes on where it stopped.
+/// With a `folder` the trainings save their state there, and an interrupted fit resumes.
 ///
 /// # Errors
-/// When the coordinates are not spins, the record is sampled unevenly or too short for the lags, or the
-/// work is stopped.
+/// When the coordinates are not sites of three components, the record is sampled unevenly or too short for
+/// the lags, or the work is stopped.
 pub fn fit_paper_ring(
     ensemble: &Ensemble,
     sites: usize,
@@ -292,7 +292,7 @@ struct Ring<'a> {
     interval: f64,
 }
 
-/// Components of a spin.
+/// Components of a site.
 const SPIN: usize = 3;
 
 impl<'a> Ring<'a> {
@@ -379,7 +379,7 @@ impl<'a> Ring<'a> {
         Ok(score)
     }
 
-    /// A training that was stopped is no error of its own.
+    /// Fails if the fit was interrupted; a training that is stopped returns without an error.
     fn go_on(&self) -> Result<()> {
         match self.control.stopped() {
             true => Err(Error::interrupted()),
@@ -413,7 +413,7 @@ impl<'a> Ring<'a> {
     fn linear(&self, constant: &ConstantMobility) -> MobilityConfig {
         let block = |a: &Array2<f64>| a.slice(s![..SPIN, ..SPIN]).to_owned();
         let error = block(&constant.error);
-        // Entries that symmetry sets to zero have no error of their own.
+        // Entries that symmetry sets to zero have no error.
         let least = error.iter().filter(|e| **e > 0.0);
         let least = least.fold(f64::INFINITY, |least, e| least.min(*e));
         let floors = ["c0", "c_perp", "c_par"].map(|label| (label.to_owned(), 1e-3));
