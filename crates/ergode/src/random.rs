@@ -8,7 +8,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use crate::simd::GROUP;
 
-/// What a stream is used for; streams of different purpose never share numbers.
+/// The purpose of a random stream; streams of different purpose never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Initial states.

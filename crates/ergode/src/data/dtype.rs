@@ -1,6 +1,6 @@
 //! The element types of stored numbers.
 
-/// What the elements of an array are.
+/// The type of the elements of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     F4,

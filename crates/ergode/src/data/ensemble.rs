@@ -9,7 +9,7 @@ use super::trajectory::{Times, Trajectory};
 use crate::control::Control;
 use crate::error::{Error, Result};
 
-/// How much of the start of every trajectory to leave out.
+/// The part to drop at the start of every trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BurnIn {
     /// A fraction of the rows of each trajectory, from 0 up to but not including 1.
@@ -18,7 +18,7 @@ pub enum BurnIn {
     Time(f64),
 }
 
-/// What the numbers of an ensemble are measured in, as its file says.
+/// The units of an ensemble, as given in its file.
 ///
 /// Units are carried from file to file; nothing is converted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

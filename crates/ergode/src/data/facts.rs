@@ -1,9 +1,9 @@
-//! What may be wrong with data although they can be used.
+//! Warnings about usable data.
 
 use super::ensemble::Ensemble;
 
 impl Ensemble {
-    /// What may be wrong with the data although they can be used, one sentence each.
+    /// Warnings about the data, one sentence each.
     pub fn warnings(&self) -> Vec<String> {
         let facts = Facts {
             samples: self.samples(),
@@ -33,7 +33,7 @@ impl Ensemble {
     }
 }
 
-/// What a look at all values finds.
+/// Facts from one pass over all values.
 pub(crate) struct Facts {
     /// Complete rows.
     pub(crate) samples: usize,
@@ -44,7 +44,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// What may be wrong with the data although they can be used, one sentence each.
+    /// Warnings about the data, one sentence each.
     pub(crate) fn warnings(&self, names: &[String]) -> Vec<String> {
         let mut warnings = Vec::new();
         if names.len() > self.samples {

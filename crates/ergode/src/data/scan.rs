@@ -22,7 +22,7 @@ pub struct Segment {
 /// Numbers that one parallel task looks at.
 const BLOCK: usize = 1 << 16;
 
-/// What a scan of all values finds.
+/// The result of a scan of all values.
 #[derive(Debug)]
 pub(crate) struct Scan {
     /// Maximal runs of rows without NaN, in order.

@@ -18,7 +18,7 @@ pub(super) struct Storage {
     pub(super) width: usize,
     /// The state of the file when it was opened.
     opened: Metadata,
-    /// What went wrong first.
+    /// The first error.
     fault: OnceLock<(io::ErrorKind, String)>,
 }
 
@@ -64,7 +64,7 @@ impl Storage {
         outcome.is_ok()
     }
 
-    /// What went wrong with the file since it was opened.
+    /// Fails if the file changed or could not be read since it was opened.
     pub(super) fn intact(&self) -> Result<()> {
         let problem = |kind, text: &str| {
             let message = format!(

@@ -56,7 +56,7 @@ pub struct StoredRows {
 /// f(row of the file, column, x).
 type Map = Arc<dyn Fn(usize, usize, f64) -> f64 + Send + Sync>;
 
-/// What is done to the values of a row, one by one.
+/// A transformation of the values of a row, one by one.
 #[derive(Clone)]
 enum Change {
     /// (x − mean) / scale, rounded to single precision where the values are of it.
@@ -181,7 +181,7 @@ impl StoredRows {
         changed
     }
 
-    /// What went wrong with the file since it was opened.
+    /// Fails if the file changed or could not be read since it was opened.
     ///
     /// # Errors
     /// When rows could not be read, or the file is not the one any more that it was.

@@ -1,4 +1,4 @@
-//! Where the samples are.
+//! The support: the region of state space that holds the samples.
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

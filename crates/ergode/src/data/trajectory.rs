@@ -308,7 +308,7 @@ impl Trajectory {
         }
     }
 
-    /// What went wrong with a file that the rows are in.
+    /// Fails if the file that holds the rows changed or could not be read.
     pub(crate) fn intact(&self) -> Result<()> {
         match &self.values {
             Values::Stored(a) => a.intact(),

@@ -9,7 +9,7 @@ use ndarray::{ArcArray, ArrayD, Axis, Ix3, IxDyn, ShapeBuilder};
 /// Bytes read at a time; a multiple of every element size.
 const CHUNK: usize = 1 << 20;
 
-/// What stands in front of the data of an array.
+/// The header of an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArrayHeader {
     pub(crate) dtype: Dtype,

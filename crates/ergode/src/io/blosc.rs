@@ -9,7 +9,7 @@ const HEADER: usize = 16;
 /// Blocks shorter than this many elements are not split by bytes of elements.
 const SHORTEST_SPLIT: usize = 128;
 
-/// How the blocks of a container are packed.
+/// The compression of the blocks of a container.
 #[derive(Clone, Copy)]
 enum Method {
     Lz4,

@@ -4,7 +4,7 @@ use super::blosc;
 use super::fault::Fault;
 use super::unpack::{damaged, read, too_long, unpack_lz4, unpack_zstd};
 
-/// How data are packed.
+/// A compression method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Codec {
     Gzip,

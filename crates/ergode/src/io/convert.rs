@@ -1,4 +1,4 @@
-//! From file to file in bounded memory.
+//! Conversion from file to file in bounded memory.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 
-/// What a conversion found in the data.
+/// A summary of the converted data.
 #[derive(Clone, Debug)]
 pub struct Converted {
     /// Number of trajectories.
@@ -26,7 +26,7 @@ pub struct Converted {
     pub names: Vec<String>,
     /// The time between consecutive rows, if it is the same everywhere.
     pub sampling_interval: Option<f64>,
-    /// What may be wrong with the data although they can be used, one sentence each.
+    /// Warnings about the data, one sentence each.
     pub warnings: Vec<String>,
 }
 
@@ -85,7 +85,7 @@ pub fn convert_ensemble(
     })
 }
 
-/// Refuses a layout of which a format of values alone would lose a part.
+/// Refuses a layout that a format without names and times cannot store.
 fn refuse_loss(layout: &Layout) -> Result<()> {
     let mut lost = Vec::new();
     if layout.names != default_names(layout.dim) {
@@ -114,7 +114,7 @@ fn changed(input: &Path) -> Error {
     )
 }
 
-/// What is known after the first reading.
+/// The result of the first pass.
 struct Survey {
     layout: Layout,
     facts: Facts,

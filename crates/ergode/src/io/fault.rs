@@ -1,11 +1,11 @@
-//! Why a file cannot be used, before it is known which file it is.
+//! Errors of file content, before the path is added.
 
 use std::io;
 use std::path::Path;
 
 use crate::error::Error;
 
-/// Why an array cannot be read, before it is known which file it is in.
+/// The reason why an array cannot be read, before the path is added.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The reader failed, or ended too early.

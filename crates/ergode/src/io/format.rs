@@ -1,4 +1,4 @@
-//! What every format of file offers.
+//! The interface of a file format.
 
 use std::path::Path;
 

@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Utf16,
     /// Bytes that do not occur in text, but no known magic number.
     Binary,
-    /// Nothing speaks against text.
+    /// Possibly text.
     Text,
     Empty,
 }
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// What the file is and what to do about it.
+    /// The kind of file and the remedy, in words.
     fn advice(self) -> &'static str {
         match self {
             Self::Npy => "a NumPy array; rename it to end in .npy",
@@ -82,7 +82,7 @@ pub(crate) fn open(path: &Path, expected: &[Kind]) -> Result<File> {
     Ok(file)
 }
 
-/// What the first bytes of a file say it is.
+/// The kind of a file by its first bytes.
 pub(crate) fn kind_of(path: &Path, mut file: &File) -> Result<Kind> {
     let mut start = Vec::with_capacity(4096);
     let looked = file

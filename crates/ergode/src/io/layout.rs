@@ -1,4 +1,4 @@
-//! What a writer needs to know before the first row.
+//! The layout of a file, known before the first row is written.
 
 use super::rows::Block;
 use crate::data::{Ensemble, Trajectory, Units};

@@ -1,14 +1,14 @@
-//! What a reader is given besides the file, and the complaints that all formats share.
+//! Options of readers, and the errors that all formats share.
 
 use std::path::Path;
 
 use crate::data::{Ensemble, MEMORY, Times};
 use crate::error::{Error, Result};
 
-/// How many times [`MEMORY`] a file is read into memory that cannot stay on disk.
+/// A file that cannot stay on disk is read into memory up to this multiple of [`MEMORY`].
 const COLLECTED: u64 = 4;
 
-/// What a file does not say about itself.
+/// Options for reading a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadOptions {
     /// The sampling interval of files without times.

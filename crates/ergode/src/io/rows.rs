@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 /// Numbers of a block, unless a single row has more.
 pub(crate) const BLOCK: usize = 1 << 17;
 
-/// What a file says about its rows before they are read.
+/// The description of the rows of a file, known before they are read.
 #[derive(Clone, Debug)]
 pub(crate) struct Description {
     /// Number of coordinates.
@@ -47,13 +47,13 @@ pub(crate) struct Block {
 
 /// A file from which rows are read in order.
 pub(crate) trait Source {
-    /// What is known before the rows.
+    /// The description of the rows.
     fn description(&self) -> &Description;
 
     /// The next block, which is not empty; `None` after the last.
     ///
     /// # Errors
-    /// With the name of the file in front.
+    /// When the file cannot be read or its content is invalid; the error names the file.
     fn next_block(&mut self) -> Result<Option<Block>>;
 }
 

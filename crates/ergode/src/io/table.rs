@@ -6,7 +6,7 @@ use super::options::ReadOptions;
 use super::rows::{BLOCK, Block};
 use crate::error::{Error, Result};
 
-/// What a column holds.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Time,

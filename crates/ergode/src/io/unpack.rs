@@ -17,7 +17,7 @@ pub(super) fn too_long<T>(length: usize, most: usize) -> Result<T, Fault> {
     ))
 }
 
-/// What a reader gives, at most `most` bytes.
+/// Reads to the end; refuses more than `most` bytes.
 pub(super) fn read(reader: impl Read, most: usize) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
     reader

@@ -146,7 +146,7 @@ impl Block {
     }
 }
 
-/// What `work` makes of every block, with the trajectory that it lies in; blocks run side by side.
+/// The results of `work` for every block and its trajectory; blocks run in parallel.
 pub(crate) fn over_blocks<T: Send>(
     ensemble: &Ensemble,
     blocking: Blocking,

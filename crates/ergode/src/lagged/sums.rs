@@ -26,11 +26,12 @@ pub struct LaggedSums {
 /// The sums of one block, or of several added up.
 ///
 /// With uneven sampling the number of partners in a window varies from sample to sample. For correlations of
-/// like functions this is corrected: the average over the pairs of a lag is ⟨φ(x_t) B(x_0) − ½ [φ(x_0) B(x_0)
-/// + φ(x_t) B(x_t)]⟩ over them plus ⟨φ(x) B(x)⟩ over all initial samples, and likewise for the means, where φ
-/// or B is 1. For stationary data the expectation is the same. In an even record the ends of all pairs cancel
-/// by themselves but for those of the record; here the noise of their numbers, and x_0 (x_t − x_0), would
-/// hide the short-time change C(t) − C(0), whose symmetric part is now the average of −½ Δφ ΔB.
+/// like functions this is corrected: the average over the pairs of a lag is
+/// ⟨φ(x_t) B(x_0) − ½ [φ(x_0) B(x_0) + φ(x_t) B(x_t)]⟩ over them plus ⟨φ(x) B(x)⟩ over all initial
+/// samples, and likewise for the means, where φ or B is 1. For stationary data the expectation is the same.
+/// In an even record the ends of all pairs cancel, except those of the record. In an uneven record the noise
+/// of their numbers, and x_0 (x_t − x_0), would hide the short-time change C(t) − C(0); the correction makes
+/// its symmetric part the average of −½ Δφ ΔB.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairSums {
     /// Number of pairs at each lag.

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, Jackknife, LaggedSums, LocalPolynomial, PairSums};
 use crate::linalg;
 
-/// How Φ is read off the coordinate covariance (`eq:Phi_estimator_method`).
+/// The estimator of Φ from the coordinate covariance (`eq:Phi_estimator_method`).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhiMethod {
@@ -24,11 +24,11 @@ pub enum PhiMethod {
     Integral(IntegralRule),
 }
 
-/// What symmetry says about Φ.
+/// Symmetry constraints on Φ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SymmetryClass {
-    /// Nothing.
+    /// No constraint.
     #[default]
     None,
     /// Sites of `components` coordinates are equivalent and Φ does not couple them: one block, the
@@ -49,7 +49,7 @@ pub struct ConstantMobility {
     pub value: Array2<f64>,
     /// Standard error of each entry, by jackknife over blocks.
     pub error: Array2<f64>,
-    /// What was changed to make sym Φ positive, if anything.
+    /// The change that made sym Φ positive, if any.
     pub repair: Option<Repair>,
     jackknife: Jackknife,
 }
@@ -61,7 +61,7 @@ pub struct Repair {
     pub smallest_eigenvalue: f64,
     /// The value that eigenvalues below it were raised to.
     pub floor: f64,
-    /// How many eigenvalues were raised.
+    /// Number of raised eigenvalues.
     pub raised: usize,
     /// Frobenius norm of the change relative to that of Φ.
     pub relative_change: f64,

@@ -221,7 +221,7 @@ impl<'a> Solver<'a> {
         Ok(Some((rest, rows / &error.insert_axis(Axis(1)))))
     }
 
-    /// What is minimised.
+    /// The objective.
     fn objective(
         &self,
         equations: &dyn Equations,

@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::lagged::paired;
 
-/// How far the degrees may rise.
+/// The configuration of the degree ladder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LadderConfig {
@@ -25,7 +25,7 @@ pub struct LadderConfig {
     pub fields: usize,
     /// Standard errors that an improvement must exceed.
     pub caution: f64,
-    /// How each rung is fitted.
+    /// The configuration of the fit of each rung.
     pub fit: MobilityConfig,
 }
 

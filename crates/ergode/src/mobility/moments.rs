@@ -19,7 +19,7 @@ use crate::lagged::{
 };
 use crate::observable::{Moments, Monomials, NoiseRemoval, Standardised, exponents, index};
 
-/// What polynomial equations need to know of a process.
+/// The statistics of a process that polynomial equations need.
 #[derive(Clone, Debug)]
 pub struct Expectations {
     /// ⟨z^α⟩.
@@ -145,7 +145,7 @@ impl PolynomialSums {
         &self.standardiser
     }
 
-    /// What was collected.
+    /// The collected statistics.
     pub fn config(&self) -> &PolynomialConfig {
         &self.config
     }

@@ -90,7 +90,7 @@ pub fn refine_positive(
     })
 }
 
-/// How the coefficients of D follow from Q.
+/// The map from Q to the coefficients of D.
 struct Squares {
     /// Size of Q: monomials times coordinates.
     size: usize,

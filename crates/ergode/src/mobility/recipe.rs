@@ -45,7 +45,7 @@ pub enum Recipe {
     Paper,
 }
 
-/// What is asked of a recipe.
+/// The configuration of a recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RecipeConfig {
@@ -108,7 +108,7 @@ impl Default for RecipeConfig {
 }
 
 impl RecipeConfig {
-    /// How a mobility of given degrees is fitted.
+    /// The configuration of the fit at given degrees.
     pub fn fit(&self) -> MobilityConfig {
         MobilityConfig {
             ridges: self.ridges.clone(),

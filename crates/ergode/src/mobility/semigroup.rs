@@ -92,7 +92,7 @@ impl Ends {
     }
 }
 
-/// What does not depend on the choice of blocks.
+/// The part that does not depend on the choice of blocks.
 #[derive(Debug)]
 struct Plan {
     sums: Option<Arc<PolynomialSums>>,

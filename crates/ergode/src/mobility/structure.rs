@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LaggedSums, PairSums};
 use crate::linalg;
 
-/// How the diagnostic is computed.
+/// The configuration of the diagnostic.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StructureConfig {

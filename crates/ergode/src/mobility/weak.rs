@@ -21,7 +21,7 @@ use crate::lagged::{
 use crate::observable::{Moments, Polynomial, Polynomials, exponents, index};
 use crate::score::{PotentialMoments, Score, minimiser};
 
-/// How the equations meet time.
+/// The treatment of time in the equations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeForm {
@@ -32,7 +32,7 @@ pub enum TimeForm {
 }
 
 impl TimeForm {
-    /// What each equation takes of C and of the operator, (equation in time, lag).
+    /// The weights of C and of the operator in each equation, (equation in time, lag).
     pub(super) fn weights(&self, lags: &[f64]) -> Result<(Array2<f64>, Array2<f64>)> {
         let count = lags.len();
         match self {
@@ -74,7 +74,7 @@ pub struct WeakConfig {
     pub test_degree: usize,
     /// Degree of the potential whose gradient is the score, where it is a polynomial.
     pub potential_degree: usize,
-    /// How the equations meet time.
+    /// The treatment of time in the equations.
     pub time: TimeForm,
 }
 
@@ -110,7 +110,7 @@ impl WeakConfig {
 /// score.
 pub type Weak = LinearEquations<WeakPlan>;
 
-/// What the equations of the weak form are assembled from.
+/// The statistics from which the equations of the weak form are assembled.
 #[derive(Debug)]
 pub struct WeakPlan {
     basis: TensorBasis,

@@ -41,7 +41,7 @@ fn exp_negative<S: Simd>(simd: S, z: S::f32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.add_u32s(simd.transmute_u32s_f32s(power), exponent))
 }
 
-/// What silu and its derivatives are made of.
+/// The terms of silu and its derivatives.
 struct Silu<V> {
     z: V,
     /// σ(z).

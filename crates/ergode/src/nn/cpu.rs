@@ -25,7 +25,7 @@ pub struct CpuEngine {
     scratch: Mutex<Vec<Scratch>>,
 }
 
-/// What a call needs besides the work space of its tiles; kept between calls.
+/// Buffers of a call besides the work space of its tiles; kept between calls.
 #[derive(Debug, Default)]
 struct Call {
     plan: Plan,

@@ -27,7 +27,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// What a loss sees of some states, and where it writes its derivatives.
+/// The outputs that a loss reads for some states, and the buffers for its derivatives.
 #[derive(Debug)]
 pub struct Tile<'a> {
     /// The column of the batch at which the tile begins.

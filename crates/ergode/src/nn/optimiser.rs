@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::mlp::Mlp;
 use crate::error::{Error, Result};
 
-/// How the rate changes in the course of training.
+/// The schedule of the learning rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Decay {

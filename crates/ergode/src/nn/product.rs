@@ -39,7 +39,7 @@ fn panels<S: Simd>(columns: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |start| (start, width.min(columns - start)))
 }
 
-/// Where the numbers of the right-hand matrix of a product come from.
+/// The source of the right-hand matrix of a product.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// The rows of the matrix.

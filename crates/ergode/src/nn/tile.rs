@@ -20,7 +20,7 @@ const TILE_BYTES: usize = 384 << 10;
 /// Tiles have a multiple of this number of states, where they are not cut by the end of the batch.
 const TILE_STEP: usize = 24;
 
-/// Where the pieces of one layer lie in the packed weights and in a partial gradient.
+/// The offsets of one layer in the packed weights and in a partial gradient.
 #[derive(Debug)]
 struct Place {
     layer: Layer,
@@ -51,7 +51,7 @@ impl Place {
     }
 }
 
-/// How a network of certain widths is worked on.
+/// The work plan for a network of given widths.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     widths: Vec<usize>,

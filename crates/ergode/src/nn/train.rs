@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::error::{Error, Result};
 use crate::io::AtomicFile;
 
-/// How a network is trained.
+/// The configuration of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TrainConfig {
@@ -75,7 +75,7 @@ pub struct TrainRecord {
     pub held_out: f64,
 }
 
-/// How training went.
+/// The record of a training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrainReport {
     /// The losses over time.
@@ -88,7 +88,7 @@ pub struct TrainReport {
     pub interrupted: bool,
 }
 
-/// What is to be learned.
+/// A training task.
 pub(crate) trait Task: Sync {
     /// Adds the gradient of the loss of batch number `batch`; returns that loss.
     ///
@@ -107,7 +107,7 @@ pub(crate) trait Task: Sync {
 /// Everything that training needs to resume.
 #[derive(Serialize, Deserialize)]
 struct State {
-    /// What is trained, and how; a checkpoint of another task is refused.
+    /// An identifier of the task and its settings; a checkpoint of another task is refused.
     purpose: String,
     step: u64,
     mlp: Mlp,

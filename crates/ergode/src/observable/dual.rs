@@ -2,7 +2,7 @@
 
 use std::ops::{Add, Mul, Sub};
 
-/// What a polynomial needs of a number.
+/// The operations that a polynomial needs of a number.
 pub(super) trait Ring:
     Copy
     + Add<Output = Self>

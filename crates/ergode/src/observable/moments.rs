@@ -34,7 +34,7 @@ impl Moments {
         }
     }
 
-    /// Where ⟨z^α⟩ stands in [`Moments::values`].
+    /// The index of ⟨z^α⟩ in [`Moments::values`].
     pub(crate) fn place(&self, exponents: &[u32]) -> Result<usize> {
         self.index.get(exponents).copied().ok_or_else(|| {
             let degree: u32 = exponents.iter().sum();
@@ -72,7 +72,7 @@ pub(crate) fn index(exponents: &[Vec<u32>]) -> HashMap<Vec<u32>, usize> {
 
 /// Takes white Gaussian measurement noise out of averages of monomials.
 ///
-/// Of a state x one sees y = x + η, with η independent of everything and ⟨η ηᵀ⟩ = S. The polynomials
+/// The data are y = x + η, with x the state, with η independent of everything and ⟨η ηᵀ⟩ = S. The polynomials
 /// H_α = exp(−½ S:∇∇) y^α have ⟨H_α(y) | x⟩ = x^α (in one coordinate they are Hermite's), so that averages of
 /// x^α are the same combinations of the averages of y^β: exact, whatever the law of x.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! From text to instructions.
+//! Parser of expressions.
 
 use super::program::{Binary, FUNCTIONS, Instruction, Operand, Program, Unary};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// Parentheses, signs and powers may nest this deep.
 const MAX_NESTING: usize = 200;
 
-/// How tightly a sign holds its argument: −x² is −(x²), −x·y is (−x)·y.
+/// The precedence of a sign: −x² is −(x²), −x·y is (−x)·y.
 const SIGN: u8 = 5;
 
 const BUILT_IN: [(&str, f64); 2] = [("pi", std::f64::consts::PI), ("e", std::f64::consts::E)];

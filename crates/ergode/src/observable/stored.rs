@@ -17,7 +17,7 @@ pub enum StoredLibrary {
 }
 
 impl StoredLibrary {
-    /// What is written to a file to make the library again; none where that is not possible.
+    /// The form written to a file, from which the library is restored; `None` if it cannot be written.
     pub(crate) fn of(library: &dyn Library) -> Option<Self> {
         let library: &dyn Any = library;
         let monomials = library.downcast_ref::<Monomials>();

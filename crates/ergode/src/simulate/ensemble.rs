@@ -16,7 +16,7 @@ use crate::io::RowStream;
 use crate::random::{LaneStreams, Purpose, Stream};
 use crate::simd::{AlignedBuffer, GROUP};
 
-/// What to simulate.
+/// The configuration of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SimulateConfig {
@@ -52,7 +52,7 @@ impl SimulateConfig {
     }
 }
 
-/// Where trajectories start.
+/// The initial states of trajectories.
 pub enum Initial<'a> {
     /// The given states, (trajectory, dimension).
     Given(Array2<f64>),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many numbers an equation deals in.
+/// The dimensions of an equation.
 pub trait Dimensions: Sync {
     /// Number of coordinates D.
     fn dim(&self) -> usize;

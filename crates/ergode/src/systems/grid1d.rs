@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::quadrature::gauss_legendre;
 use crate::simulate::Sde;
 
-/// How the nodes of a grid are spread.
+/// The spacing of the nodes of a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
     /// Equal steps in x.

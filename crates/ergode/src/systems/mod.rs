@@ -70,7 +70,7 @@ pub trait ExactFields: Sync {
     fn div_mobility(&self, x: &[f64], out: &mut [f64]);
 }
 
-/// How the reference data of a system are made.
+/// The protocol of the reference data of a system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Protocol {
     /// Scheme, step, length, number of trajectories, seed.

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 pub struct SystemEntry {
     /// The name.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description of one line.
     pub summary: &'static str,
     build: Build,
 }

@@ -10,7 +10,7 @@ mod write;
 pub(crate) use source::GridSource;
 pub(crate) use write::{Array, FileStore, GridSink, Region, Store};
 
-/// What the elements of an array are.
+/// The type of the elements of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     /// Single precision.

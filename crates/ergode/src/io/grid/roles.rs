@@ -8,7 +8,7 @@ use crate::io::array::tuple;
 use crate::io::options::ReadOptions;
 use crate::io::table::{is_time, is_trajectory};
 
-/// Where trajectory, time and coordinate stand among the axes of an array.
+/// The positions of trajectory, time and coordinate among the axes of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Axes {
     pub(crate) trajectory: Option<usize>,
@@ -95,7 +95,7 @@ fn is_coordinate(name: &str) -> bool {
     names.iter().any(|n| name.eq_ignore_ascii_case(n))
 }
 
-/// What the arrays of a file mean.
+/// The roles of the arrays of a file.
 pub(crate) struct Roles {
     /// The arrays of the values: one, or one per coordinate.
     pub(crate) values: Vec<usize>,

@@ -220,7 +220,7 @@ impl<G: Grid> Source for GridSource<G> {
     }
 }
 
-/// How stored numbers stand for values: value = number · scale + offset, and some are gaps.
+/// The decoding of stored numbers: value = number · scale + offset, with some numbers marking gaps.
 struct Packing {
     scale: f64,
     offset: f64,

@@ -30,7 +30,7 @@ pub(crate) trait Store {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
-/// Where an array lies in a file.
+/// The position of an array in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Region {
     /// The first byte.

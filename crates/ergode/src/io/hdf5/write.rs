@@ -16,7 +16,7 @@ const SUPERBLOCK: u64 = 48;
 /// An address that stands for none.
 const NOWHERE: u64 = u64::MAX;
 
-/// What the elements of an array are.
+/// The type of the elements of an array.
 #[derive(Clone, Copy)]
 enum Element {
     Single,

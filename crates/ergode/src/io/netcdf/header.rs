@@ -16,7 +16,7 @@ pub(crate) const CHARACTERS: u32 = 2;
 pub(crate) const SINGLE: u32 = 5;
 pub(crate) const DOUBLE: u32 = 6;
 
-/// Where an array lies in the file.
+/// The position of an array in the file.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) begin: u64,
@@ -27,7 +27,7 @@ pub(crate) struct Stored {
     pub(crate) characters: usize,
 }
 
-/// What a header says.
+/// The content of a header.
 pub(crate) struct Header {
     pub(crate) variables: Vec<Variable>,
     pub(crate) stored: Vec<Stored>,

@@ -9,7 +9,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::page::{Chunk, Pages};
 
-/// What the elements of a column stand for.
+/// The meaning of the elements of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Meaning {
     /// Numbers, those of whole numbers unsigned or not, and what they are multiplied with.

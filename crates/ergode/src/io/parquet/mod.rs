@@ -80,7 +80,7 @@ impl Format for Parquet {
     }
 }
 
-/// What the elements of every column stand for; refuses columns that are of no use.
+/// The meaning of the elements of every column; refuses selected columns of other types.
 fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Meaning>> {
     let columns = schema.fields.iter().zip(&columns.all);
     columns

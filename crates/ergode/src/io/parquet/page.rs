@@ -30,7 +30,7 @@ pub(crate) struct Pages {
     at: u64,
 }
 
-/// What the header of a page says.
+/// The content of a page header.
 struct Header {
     kind: i64,
     unpacked: usize,

@@ -27,7 +27,7 @@ const LARGEST_RATIO: u64 = 1 << 15;
 pub(crate) struct Field {
     pub(crate) name: String,
     pub(crate) column: ColumnDescPtr,
-    /// What its elements stand for, or what they are if that is no use.
+    /// The meaning of its elements, or a name of their type if it is not supported.
     pub(crate) meaning: Result<Meaning, &'static str>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Group {
     pub(crate) chunks: Vec<Chunk>,
 }
 
-/// What the end of a file says.
+/// The metadata at the end of a file.
 pub(crate) struct Schema {
     pub(crate) fields: Vec<Field>,
     pub(crate) groups: Vec<Group>,

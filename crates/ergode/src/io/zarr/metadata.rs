@@ -57,7 +57,7 @@ pub(crate) struct Metadata {
     /// From numbers to bytes.
     pub(crate) codecs: Vec<Step>,
     separator: char,
-    /// What stands before the indices in the name of a chunk.
+    /// The prefix of the indices in the name of a chunk.
     prefix: &'static str,
 }
 
@@ -299,7 +299,7 @@ fn separator(value: &Value, default: char) -> char {
     }
 }
 
-/// What stands where no chunk was written: a gap unless it is a number.
+/// The value of chunks that were not written: a gap unless it is a number.
 fn fill(value: &Value) -> f64 {
     match value.as_str() {
         Some("Infinity") => f64::INFINITY,

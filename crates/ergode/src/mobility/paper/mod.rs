@@ -43,7 +43,7 @@ pub struct PaperConfig {
     pub initial_degree: usize,
     /// Degree of the control variate in x_0; the paper has none.
     pub baseline_degree: Option<usize>,
-    /// What takes the place of all the above on a ring of spins.
+    /// The settings on a ring of spins, which replace all of the above.
     pub ring: PaperRingConfig,
 }
 

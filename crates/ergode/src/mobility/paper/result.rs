@@ -1,10 +1,10 @@
-//! What the paper's recipe gives.
+//! The result of the paper's recipe.
 
 use crate::mobility::constant::ConstantMobility;
 use crate::mobility::neural::NeuralMobilityFit;
 use crate::score::{NeuralConditionalScore, NeuralScore};
 
-/// What the paper's recipe gives.
+/// The result of the paper's recipe.
 #[derive(Debug)]
 pub struct PaperFit {
     /// The stationary score.

@@ -168,7 +168,7 @@ impl PaperRingConfig {
     }
 }
 
-/// What the paper's recipe gives in the span of a spin.
+/// The result of the paper's recipe in the span of a spin.
 #[derive(Debug)]
 pub struct PaperSpinFit {
     /// The conditional score.
@@ -332,7 +332,7 @@ impl<'a> Ring<'a> {
         }
     }
 
-    /// Where a training keeps its state.
+    /// The file for the state of a training.
     fn kept(&self, name: &str) -> Option<PathBuf> {
         self.folder.map(|folder| folder.join(name))
     }
