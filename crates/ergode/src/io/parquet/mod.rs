@@ -80,7 +80,7 @@ impl Format for Parquet {
     }
 }
 
-/// The meaning of the elements of every column; refuses selected columns of other types.
+/// The meaning of the elements of every column; refuses columns of unsupported types.
 fn check_columns(schema: &Schema, columns: &Columns) -> Result<Vec<Meaning>> {
     let columns = schema.fields.iter().zip(&columns.all);
     columns
