@@ -51,6 +51,10 @@ pub(crate) fn accumulate_moments(
 /// The work is a matrix product for each tile of initial samples: the values of all φ at all lags,
 /// (lag × m, sample), times the values of all B, (sample, n). Pairs are never materialised. Where a
 /// lag window holds several partners of a sample, their φ are added up first.
+///
+/// # Errors
+/// When the functions and the data differ in dimension, a lag has no pair of samples, or the work is
+/// stopped.
 pub fn accumulate_lagged(
     ensemble: &Ensemble,
     future: &dyn Functions,

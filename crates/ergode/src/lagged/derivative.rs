@@ -22,6 +22,9 @@ pub struct LocalPolynomial {
 impl LocalPolynomial {
     /// The weights w with Ċ(τ∗) = Σ_ℓ w_ℓ C(τ_ℓ): the estimator is linear in the correlations, so
     /// their errors pass through it. At the first lag the fit is one-sided by itself.
+    ///
+    /// # Errors
+    /// When fewer lags than the polynomial needs have weight.
     pub fn weights(&self, lags: &[f64], target: f64) -> Result<Array1<f64>> {
         if self.degree == 0 || !(self.bandwidth.is_finite() && self.bandwidth > 0.0) {
             return Err(Error::input(
@@ -60,6 +63,9 @@ impl LocalPolynomial {
     }
 
     /// One row of weights per target lag.
+    ///
+    /// # Errors
+    /// As for [`LocalPolynomial::weights`].
     pub fn matrix(&self, lags: &[f64], targets: &[f64]) -> Result<Array2<f64>> {
         let mut matrix = Array2::zeros((targets.len(), lags.len()));
         for (mut row, target) in matrix.rows_mut().into_iter().zip(targets) {
@@ -74,6 +80,9 @@ impl LocalPolynomial {
 /// `curves` are correlation entries with their jackknife, entry-major (entry, lag). Going from narrow
 /// to wide, a bandwidth is accepted while its derivative agrees with that of every narrower one, in
 /// root mean square over entries and targets, within `tolerance` standard errors of the difference.
+///
+/// # Errors
+/// When no bandwidth on offer can be used at the lags.
 pub fn choose_bandwidth(
     curves: &Jackknife,
     lags: &[f64],

@@ -32,6 +32,9 @@ enum Kind {
 
 impl LagGrid {
     /// Lags of `steps` samples that are `interval` apart; increasing.
+    ///
+    /// # Errors
+    /// When the interval is not positive, or the steps are empty or do not increase.
     pub fn even(interval: f64, steps: Vec<usize>) -> Result<Self> {
         require_positive("the sampling interval", interval)?;
         if steps.is_empty() || steps.windows(2).any(|w| w[0] >= w[1]) {
@@ -45,6 +48,9 @@ impl LagGrid {
     /// Windows of half-width `half_width` around increasing centres; they must not overlap.
     ///
     /// A centre of zero stands for the sample paired with itself.
+    ///
+    /// # Errors
+    /// When the centres are empty, negative or do not increase, or the width is not positive.
     pub fn windows(centres: Vec<f64>, half_width: f64) -> Result<Self> {
         if centres.is_empty() || centres.iter().any(|c| !(c.is_finite() && *c >= 0.0)) {
             return Err(Error::input(
@@ -87,6 +93,10 @@ impl LagGrid {
     /// The grid for these lags on this ensemble: exact where sampling is even, else windows as wide as
     /// the typical interval between samples ([`Ensemble::typical_interval`]), or less where lags are
     /// closer: about one partner for each sample, as in an even record.
+    ///
+    /// # Errors
+    /// When a lag of an evenly sampled record is not a whole number of sampling intervals, or no two
+    /// samples are neighbours.
     pub fn for_ensemble(ensemble: &Ensemble, lags: &[f64]) -> Result<Self> {
         let Some(interval) = ensemble.sampling_interval() else {
             let spacings = lags.windows(2).map(|w| w[1] - w[0]);

@@ -24,6 +24,9 @@ pub enum IntegralRule {
 
 impl IntegralRule {
     /// The weights W with ∫_{t_0}^{t_k} f dt ≈ Σ_ℓ W_kℓ f(t_ℓ), for every lag t_k.
+    ///
+    /// # Errors
+    /// When the rule cannot be applied to these lags.
     pub fn cumulative(&self, lags: &[f64]) -> Result<Array2<f64>> {
         if lags.windows(2).any(|w| w[0] >= w[1]) {
             return Err(Error::input("lags must increase"));
@@ -198,6 +201,9 @@ impl Fit {
 ///
 /// Eigenvalues that noise has driven to zero or below on the real axis carry no rate and are left
 /// out; the rate 0 of the constant is added, for curves with a mean.
+///
+/// # Errors
+/// When the correlations at zero lag are singular.
 pub fn relaxation_rates(
     earlier: ArrayView2<f64>,
     later: ArrayView2<f64>,

@@ -151,6 +151,9 @@ impl LaggedSums {
     }
 
     /// Join the blocks of another shard to these; the same block in both is an error.
+    ///
+    /// # Errors
+    /// When the sums have other functions or lags, or share a block.
     pub fn merge(&mut self, other: Self) -> Result<()> {
         if self.grid != other.grid || self.future != other.future || self.initial != other.initial {
             return Err(Error::input(
@@ -204,6 +207,9 @@ impl LaggedSums {
     }
 
     /// Any statistic of the sums, with the jackknife over blocks.
+    ///
+    /// # Errors
+    /// When there are fewer than two blocks.
     pub fn jackknife(&self, statistic: impl Fn(&PairSums) -> Vec<f64>) -> Result<Jackknife> {
         let total = self.total();
         let without = |block: &PairSums| {

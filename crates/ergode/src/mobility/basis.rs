@@ -89,6 +89,9 @@ impl TensorBasis {
     ///
     /// Labels read `D[x,y] x^2` for the symmetric and `R[x,y] y` for the antisymmetric fields, with
     /// R_xy = −R_yx = the coefficient, and monomials of the standardised coordinates.
+    ///
+    /// # Errors
+    /// When names and standardiser do not match, or the basis would be too large.
     pub fn polynomial(
         names: &[String],
         standardiser: &Standardiser,

@@ -77,6 +77,9 @@ impl ConstantMobility {
     }
 
     /// Raise the eigenvalues of sym Φ that are below `floor`, and say what that changed.
+    ///
+    /// # Errors
+    /// When the floor is not positive or the matrix is not finite.
     pub fn repaired(mut self, floor: f64) -> Result<Self> {
         let symmetric = linalg::symmetric_part(self.value.view());
         let (values, vectors) = linalg::symmetric_eigen(symmetric.view())?;
@@ -136,6 +139,9 @@ impl Mobility for ConstantMobility {
 ///
 /// The future functions must be the D coordinates; the initial functions the coordinates, followed
 /// for the Stein-normalised and integral forms by the D components of the score.
+///
+/// # Errors
+/// When the sums lack a lag or a function that the method needs, or there are fewer than two blocks.
 pub fn estimate_constant_mobility(
     sums: &LaggedSums,
     method: &PhiMethod,

@@ -24,14 +24,26 @@ pub trait Equations: Send + Sync {
         Vec::new()
     }
     /// The same equations from the chosen blocks only, renumbered from zero.
+    ///
+    /// # Errors
+    /// When the chosen blocks do not fix the equations.
     fn restricted(&self, keep: &dyn Fn(usize) -> bool) -> Result<Box<dyn Equations>>;
     /// The observed values.
     fn observed(&self) -> ArrayView1<'_, f64>;
     /// The predicted values.
+    ///
+    /// # Errors
+    /// When the prediction is not finite.
     fn predict(&self, coefficients: ArrayView1<f64>) -> Result<Array1<f64>>;
     /// The predicted values and their derivatives, (equation, coefficient).
+    ///
+    /// # Errors
+    /// As for [`Equations::predict`].
     fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)>;
     /// The same equations with a coarser closure, where they rest on one.
+    ///
+    /// # Errors
+    /// When the coarser equations cannot be formed.
     fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
         Ok(None)
     }
@@ -43,6 +55,9 @@ pub trait Equations: Send + Sync {
     }
     /// How far the generator of a model is from that of the data, where the functions at both ends are
     /// orthonormal.
+    ///
+    /// # Errors
+    /// As for [`Equations::predict`].
     fn generator_residual(
         &self,
         coefficients: ArrayView1<f64>,
@@ -52,6 +67,9 @@ pub trait Equations: Send + Sync {
     }
     /// Eigenvalues (real, imaginary part) of the model's generator, slowest first, where they are
     /// part of the prediction.
+    ///
+    /// # Errors
+    /// When the eigenvalues cannot be computed.
     fn spectrum(&self, coefficients: ArrayView1<f64>) -> Result<Vec<(f64, f64)>> {
         let _ = coefficients;
         Ok(Vec::new())

@@ -26,6 +26,10 @@ const CONVERGED: f64 = 1e-7;
 /// every block; Φ is the best constant mobility, and λ has the least held-out χ². Errors of the
 /// coefficients come from the jackknife over blocks, weights and all, one Gauss-Newton step from the
 /// solution for each.
+///
+/// # Errors
+/// When the configuration does not fit the equations, the search does not converge, or the work is
+/// stopped.
 pub fn fit_mobility(
     equations: &dyn Equations,
     config: &MobilityConfig,

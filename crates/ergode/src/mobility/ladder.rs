@@ -46,6 +46,9 @@ impl Default for LadderConfig {
 ///
 /// `equations(d, r)` writes the equations for D of degree d and R of degree r; they must be the same
 /// observed numbers for all degrees. The rungs are kept in the result.
+///
+/// # Errors
+/// When no degrees can be fitted, or the work is stopped.
 pub fn fit_mobility_ladder(
     equations: &dyn Fn(usize, usize) -> Result<Box<dyn Equations>>,
     config: &LadderConfig,

@@ -73,6 +73,9 @@ impl LinearMobility {
     }
 
     /// The mobility with these coefficients, one per field of the basis.
+    ///
+    /// # Errors
+    /// When there is not one coefficient per field.
     pub fn new(basis: TensorBasis, coefficients: Array1<f64>) -> Result<Self> {
         if coefficients.len() != basis.len() {
             return Err(Error::input(format!(

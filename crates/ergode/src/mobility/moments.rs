@@ -73,6 +73,9 @@ pub struct PolynomialSums {
 }
 
 /// Collect the sums of an ensemble in the coordinates of `standardiser`.
+///
+/// # Errors
+/// When the lags do not begin with 0, a lag has no pair of samples, or the work is stopped.
 pub fn accumulate_polynomials(
     ensemble: &Ensemble,
     standardiser: &Standardiser,
@@ -113,6 +116,9 @@ pub fn accumulate_polynomials(
 
 /// The sums over the sites of a ring, in the raw components of one site; the blocks are those of the
 /// ensemble, stretches of whole states.
+///
+/// # Errors
+/// When the coordinates are not that many equal sites; otherwise as for [`accumulate_polynomials`].
 pub fn accumulate_site_polynomials(
     ensemble: &Ensemble,
     sites: usize,

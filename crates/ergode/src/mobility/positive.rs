@@ -43,6 +43,9 @@ pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> 
 /// There are no data in the tails. If D is indefinite only there, the refit replaces the fit if it raises χ²
 /// by less than the number of coefficients: the data then do not distinguish the two. Else the fit stays,
 /// with a warning.
+///
+/// # Errors
+/// When no positive definite D is found, or the work is stopped.
 pub fn refine_positive(
     mut fit: MobilityFit,
     equations: &dyn Equations,

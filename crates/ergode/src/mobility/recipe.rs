@@ -205,6 +205,9 @@ impl Spaces {
 /// only the step from lag zero to the first window, at t₁, sees the width: by a part λδ²/(24 t₁) of D for
 /// a mode of rate λ. With t₁ a twentieth of the decorrelation time, or δ where that is longer, this is
 /// below the error of the quadrature.
+///
+/// # Errors
+/// When the recipe does not suit the data or the options, the fit fails, or the work is stopped.
 pub fn fit_mobility_recipe(
     ensemble: &Ensemble,
     config: &RecipeConfig,

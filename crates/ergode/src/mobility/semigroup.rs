@@ -118,6 +118,10 @@ struct Contribution {
 
 impl Semigroup {
     /// The equations of a data set.
+    ///
+    /// # Errors
+    /// When statistics and basis belong to different coordinates, or the test functions are linearly
+    /// dependent.
     pub fn new(
         sums: &Arc<PolynomialSums>,
         basis: &TensorBasis,
@@ -141,6 +145,9 @@ impl Semigroup {
     }
 
     /// The equations of a process whose moments and correlations are known.
+    ///
+    /// # Errors
+    /// When the correlations do not have the shape of the test functions.
     pub fn exact(
         expectations: Expectations,
         basis: &TensorBasis,

@@ -35,6 +35,9 @@ pub struct Structure {
 
 /// Estimate Φ̃_T from statistics of the coordinates with coordinates and score (see
 /// [`estimate_constant_mobility`](super::estimate_constant_mobility) for their layout).
+///
+/// # Errors
+/// When the sums lack the score or the lags, or there are fewer than two blocks.
 pub fn estimate_structure(sums: &LaggedSums, config: &StructureConfig) -> Result<Structure> {
     let dim = sums.future_labels().len();
     require_layout(sums, dim, true)?;

@@ -131,6 +131,10 @@ enum Source {
 
 impl Weak {
     /// The equations of a data set, with the polynomial score from its moments.
+    ///
+    /// # Errors
+    /// When statistics and basis belong to different coordinates, or the degrees of the statistics are
+    /// too low.
     pub fn new(
         sums: &Arc<PolynomialSums>,
         basis: &TensorBasis,
@@ -148,6 +152,9 @@ impl Weak {
     }
 
     /// The equations of a data set with a given score, which is held fixed.
+    ///
+    /// # Errors
+    /// As for [`Weak::new`], and when the work is stopped.
     pub fn with_score(
         ensemble: &Ensemble,
         sums: &Arc<PolynomialSums>,
@@ -170,6 +177,9 @@ impl Weak {
 
     /// The equations of a process whose correlations are known: C(t) = ⟨φ_m(x_t) φ_n(x_0)⟩ and, for
     /// each field of the basis, ⟨φ_m(x_t) B_n(x_0)⟩, all (lag, m, n), for functions of any kind.
+    ///
+    /// # Errors
+    /// When the arrays do not have one shape.
     pub fn exact(
         moments: Moments,
         lags: &[f64],

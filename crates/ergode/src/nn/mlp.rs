@@ -59,6 +59,9 @@ impl Mlp {
     ///
     /// Weights are normal with standard deviation 1/√fan-in, so that inputs of order one give
     /// outputs of order one at every depth; biases are zero.
+    ///
+    /// # Errors
+    /// When there are fewer than two widths, or one is zero.
     pub fn new(widths: &[usize], seed: u64) -> Result<Self> {
         check_widths(widths)?;
         let mut mlp = Self {

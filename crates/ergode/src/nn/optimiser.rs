@@ -128,6 +128,9 @@ pub struct Adam {
 
 impl Adam {
     /// The optimiser at the start of the training of `mlp`.
+    ///
+    /// # Errors
+    /// When a rate or a decay is out of range.
     pub fn new(config: &AdamConfig, mlp: &Mlp) -> Result<Self> {
         config.check()?;
         let zeros = vec![0.0; mlp.parameters().len()];
@@ -232,6 +235,9 @@ pub struct Average {
 
 impl Average {
     /// An average with memory `beta`, in [0, 1); about 1/(1 − beta) steps count.
+    ///
+    /// # Errors
+    /// When beta is not between 0 and 1.
     pub fn new(beta: f64) -> Result<Self> {
         if !(0.0..1.0).contains(&beta) {
             return Err(Error::input(format!(

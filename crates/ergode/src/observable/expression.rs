@@ -26,6 +26,9 @@ pub struct Expressions {
 
 impl Expressions {
     /// Read `texts`, which may use the coordinate `names` and the `constants`.
+    ///
+    /// # Errors
+    /// When a text is not an expression of these names; the message shows the place.
     pub fn parse(texts: &[&str], names: &[String], constants: &[(String, f64)]) -> Result<Self> {
         if texts.len() > MAX_FUNCTIONS {
             return Err(Error::input(format!(

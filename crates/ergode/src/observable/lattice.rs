@@ -43,6 +43,9 @@ impl LatticeAverage {
     ///
     /// Rows of `correlations` are (family a, site, component c), columns (site, component d), the
     /// last index running fastest; the result is (a, c, d, r).
+    ///
+    /// # Errors
+    /// When the matrix does not have one row per function and site.
     pub fn average(&self, correlations: ArrayView2<f64>) -> Result<Array4<f64>> {
         let (sites, components) = (self.sites, self.components);
         let state = sites.checked_mul(components).filter(|&state| state > 0);

@@ -48,6 +48,9 @@ impl TryFrom<Stored> for LatticePotential {
 
 impl LatticePotential {
     /// `onsite` acts on the components of one site; `distances` are the neighbours coupled to it.
+    ///
+    /// # Errors
+    /// When a distance does not exist on the ring, or there are too many functions.
     pub fn new(sites: usize, onsite: Monomials, distances: &[usize]) -> Result<Self> {
         if let Some(d) = distances
             .iter()

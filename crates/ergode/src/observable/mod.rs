@@ -116,6 +116,9 @@ pub struct Centred {
 
 impl Centred {
     /// Subtract `means`, one per function.
+    ///
+    /// # Errors
+    /// When there is not one finite mean per function.
     pub fn new(inner: Box<dyn Library>, means: Vec<f64>) -> Result<Self> {
         if means.len() != inner.len() {
             return Err(Error::input(format!(

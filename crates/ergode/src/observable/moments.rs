@@ -17,6 +17,9 @@ pub struct Moments {
 
 impl Moments {
     /// The moments given by `moment(α)` for all exponents of `dim` coordinates up to `degree`.
+    ///
+    /// # Errors
+    /// When there are too many moments, or one is not finite.
     pub fn new(dim: usize, degree: usize, moment: impl Fn(&[u32]) -> f64) -> Result<Self> {
         let exponents = exponents(dim, degree)?;
         let values = exponents.iter().map(|e| moment(e)).collect();

@@ -61,6 +61,9 @@ struct Step {
 impl Monomials {
     /// All monomials whose total degree lies in `degrees`, by ascending degree, and within a
     /// degree x², xy, y²: descending exponents of the first coordinate, then of the second.
+    ///
+    /// # Errors
+    /// When there are too many monomials, or none.
     pub fn new(names: &[String], degrees: RangeInclusive<usize>) -> Result<Self> {
         let (low, high) = (*degrees.start(), *degrees.end());
         if low > high {
@@ -87,11 +90,17 @@ impl Monomials {
     }
 
     /// The coordinates themselves: degree 1.
+    ///
+    /// # Errors
+    /// When there are no names.
     pub fn coordinates(names: &[String]) -> Result<Self> {
         Self::new(names, 1..=1)
     }
 
     /// The monomials with these exponents, one per coordinate in each.
+    ///
+    /// # Errors
+    /// When an exponent list does not have one entry per name, or is repeated.
     pub fn from_exponents(names: &[String], exponents: Vec<Vec<u32>>) -> Result<Self> {
         check_names(names)?;
         if exponents.len() > MAX_FUNCTIONS {

@@ -28,6 +28,9 @@ pub struct RadialBasis {
 
 impl RadialBasis {
     /// Gram-Schmidt orthonormalisation of 1, r², r⁴, from the moments ⟨r²ᵏ⟩, k = 0 to 4.
+    ///
+    /// # Errors
+    /// When the moments are not those of a law.
     pub fn from_moments(moments: [f64; 5]) -> Result<Self> {
         if moments.iter().any(|m| !m.is_finite()) || (moments[0] - 1.0).abs() > 1e-9 {
             return Err(Error::input(format!(
@@ -198,6 +201,9 @@ pub struct SpinFamilies {
 
 impl SpinFamilies {
     /// The families on a ring of `sites`.
+    ///
+    /// # Errors
+    /// When the ring has no sites.
     pub fn new(sites: usize, radial: RadialBasis) -> Result<Self> {
         let most = MAX_FUNCTIONS / (3 * FAMILIES.len());
         if sites == 0 || sites > most {

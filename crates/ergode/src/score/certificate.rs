@@ -94,6 +94,9 @@ const MOST_IDENTITIES: usize = 2000;
 
 /// The monomials of degree 2 and 3, or of degree 2, or none: as many as give a bearable number of
 /// identities. The constant and the coordinates are always tested.
+///
+/// # Errors
+/// When there are no names.
 pub fn certificate_library(names: &[String]) -> Result<Monomials> {
     for top in [3, 2] {
         // Only few coordinates can qualify, so that the list is never long.

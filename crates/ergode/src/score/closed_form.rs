@@ -291,6 +291,9 @@ impl Score for ClosedFormScore {
 
 /// Fit a potential of monomials whose degree and ridge are chosen by the held-out objective: the
 /// degree rises while the objective falls by more than the error of the difference.
+///
+/// # Errors
+/// When no degree can be fitted to the data, or the work is stopped.
 pub fn fit_potential_score(
     ensemble: &Ensemble,
     config: &ClosedFormConfig,
@@ -322,6 +325,9 @@ pub fn fit_potential_score(
 /// Fit s = Σ β_k f_k for the given fields of the coordinates that `confinement` normalises.
 ///
 /// A field such as 1/x needs a standardiser that does not shift that coordinate.
+///
+/// # Errors
+/// When the fields are linearly dependent on the data, or the work is stopped.
 pub fn fit_score(
     ensemble: &Ensemble,
     fields: Box<dyn VectorFields>,

@@ -116,6 +116,9 @@ impl NeuralScore {
 ///
 /// The network η(z + σξ) ≈ ξ is trained in standardised coordinates on the loss
 /// ⟨|η(z + σξ) − ξ|²⟩; the score is s^z = −η/σ. A `checkpoint` file keeps the state of the training.
+///
+/// # Errors
+/// When the configuration is out of range, training diverges, or the work is stopped.
 pub fn fit_denoising_score(
     ensemble: &Ensemble,
     config: &DenoisingConfig,

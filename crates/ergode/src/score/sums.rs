@@ -127,6 +127,9 @@ impl ScoreSums {
 const TILE_NUMBERS: usize = 1 << 15;
 
 /// Collect the sums for vector fields of the standardised coordinates.
+///
+/// # Errors
+/// When fields, standardiser and data differ in dimension, or the work is stopped.
 pub fn accumulate_score(
     ensemble: &Ensemble,
     fields: &dyn VectorFields,

@@ -40,6 +40,9 @@ pub struct SimulateConfig {
 
 impl SimulateConfig {
     /// Samples saved of each trajectory, the one at time zero included.
+    ///
+    /// # Errors
+    /// When the time between samples is not a whole number of steps.
     pub fn samples(&self) -> Result<usize> {
         require_positive("save_every", self.save_every)?;
         if !(self.time.is_finite() && self.time >= 0.0) {
@@ -111,6 +114,9 @@ pub struct Simulation {
 /// Simulate `config.trajectories` trajectories of `sde` in memory.
 ///
 /// The result is the same, to the byte, for any number of threads.
+///
+/// # Errors
+/// When the configuration is inconsistent, all trajectories fail, or the work is stopped.
 pub fn simulate_ensemble(
     sde: &dyn Sde,
     initial: &Initial,
@@ -135,6 +141,9 @@ pub fn simulate_ensemble(
 /// Simulate to a `.npy` or `.npz` file, holding at most `memory` bytes of samples at a time.
 ///
 /// The file appears under its name only when complete. Returns the failed trajectories.
+///
+/// # Errors
+/// As for [`simulate_ensemble`], and when the file cannot be written.
 pub fn simulate_to_file(
     sde: &dyn Sde,
     initial: &Initial,

@@ -153,6 +153,9 @@ impl Affine2dReference {
 
     /// Solve the stationary Fokker-Planck equation with `cells` cells a side (see [`Grid2d`]) on a
     /// box that holds all but 1e-9 of the probability at the paper's parameters.
+    ///
+    /// # Errors
+    /// When the grid is too coarse or the linear system is singular.
     pub fn solve(system: Affine2d, cells: usize) -> Result<Self> {
         let grid = Grid2d::solve(&system, [-1.3, -1.3], [2.7, 2.7], cells)?;
         Ok(Self { system, grid })

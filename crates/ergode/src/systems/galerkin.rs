@@ -138,6 +138,9 @@ impl Space {
 impl GalerkinReference {
     /// The generator of `sde` on polynomials of total degree up to `degree`; `weights` is the
     /// stationary probability of each node.
+    ///
+    /// # Errors
+    /// When the functions are linearly dependent on the nodes.
     pub fn new(
         sde: &dyn Sde,
         nodes: Array2<f64>,

@@ -30,6 +30,9 @@ pub struct Grid1d {
 
 impl Grid1d {
     /// Solve on `cells` cells over [low, high], which must hold practically all probability.
+    ///
+    /// # Errors
+    /// When the interval is empty or the grid too coarse.
     pub fn solve(
         sde: &dyn Sde,
         spacing: Spacing,
@@ -122,6 +125,9 @@ impl Grid1d {
     }
 
     /// The generator on polynomials up to `degree`, for correlations at any lag.
+    ///
+    /// # Errors
+    /// When the functions are linearly dependent on the grid.
     pub fn semigroup(&self, sde: &dyn Sde, degree: usize) -> Result<GalerkinReference> {
         let nodes =
             Array2::from_shape_vec((self.nodes.len(), 1), self.nodes.clone()).expect("one column");

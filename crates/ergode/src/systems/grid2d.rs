@@ -32,6 +32,9 @@ const RESOLVED: f64 = 1e-11;
 
 impl Grid2d {
     /// Solve on [low, high] with `cells` cells a side on the finer of the two grids.
+    ///
+    /// # Errors
+    /// When the box is empty, the grid too coarse, or the linear system singular.
     pub fn solve(sde: &dyn Sde, low: [f64; 2], high: [f64; 2], cells: usize) -> Result<Self> {
         if sde.dim() != 2 {
             return Err(Error::input(
@@ -113,6 +116,9 @@ impl Grid2d {
     }
 
     /// The generator on polynomials up to `degree`, for moments and correlations at any lag.
+    ///
+    /// # Errors
+    /// When the functions are linearly dependent on the grid.
     pub fn semigroup(&self, sde: &dyn Sde, degree: usize) -> Result<GalerkinReference> {
         let mut nodes = Vec::new();
         let mut weights = Vec::new();

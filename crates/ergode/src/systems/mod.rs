@@ -86,6 +86,9 @@ trait Parameters: Default + Serialize + DeserializeOwned {
 }
 
 /// Reference data of `system` by `protocol`, in memory.
+///
+/// # Errors
+/// When the protocol is inconsistent, or the work is stopped.
 pub fn generate(system: &dyn System, protocol: &Protocol, control: &Control) -> Result<Simulation> {
     let config = &protocol.simulate;
     let draw = |stream: &mut Stream, x: &mut [f64]| system.draw_initial(stream, x);

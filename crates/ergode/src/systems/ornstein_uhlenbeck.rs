@@ -50,6 +50,9 @@ pub struct OrnsteinUhlenbeck {
 
 impl OrnsteinUhlenbeck {
     /// The process with these parameters, or the reason why there is none.
+    ///
+    /// # Errors
+    /// When the matrices do not match, the drift is not stable, or the diffusion is not positive.
     pub fn new(parameters: OrnsteinUhlenbeckParameters) -> Result<Self> {
         let dim = parameters.mean.len();
         if dim == 0 {

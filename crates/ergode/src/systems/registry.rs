@@ -71,6 +71,9 @@ fn build<P: Parameters>(changes: &Map<String, Value>) -> Result<Box<dyn System>>
 }
 
 /// The system called `name`, with `changes` to its default parameters.
+///
+/// # Errors
+/// When there is no such system, or a parameter does not exist or is out of range.
 pub fn system_by_name(name: &str, changes: &Map<String, Value>) -> Result<Box<dyn System>> {
     let Some(entry) = SYSTEMS.iter().find(|entry| entry.name == name) else {
         let names: Vec<&str> = SYSTEMS.iter().map(|entry| entry.name).collect();

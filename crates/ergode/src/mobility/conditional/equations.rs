@@ -37,6 +37,9 @@ impl Conditional {
     /// The equations of an operator and its target, with the moments of the same data. The target must have
     /// been collected with the blocks of the moments; `subsample` chooses the pairs of the operator. Where the
     /// operator is averaged over a ring, basis and moments are those of a site.
+    ///
+    /// # Errors
+    /// When moments, target and operator were collected in different blocks, or the work is stopped.
     pub fn new(
         ensemble: &Ensemble,
         operator: &ConditionalOperator,

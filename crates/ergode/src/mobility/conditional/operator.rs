@@ -40,6 +40,9 @@ pub(in crate::mobility) struct PairValues {
 
 impl<'a> ConditionalOperator<'a> {
     /// With the functions φ_m of the later state and φ_n of the earlier one, at the lags of `grid`.
+    ///
+    /// # Errors
+    /// When functions, scores and lags do not belong to the same coordinates.
     pub fn new(
         conditional: &'a dyn ConditionalScore,
         future: &'a dyn Functions,
@@ -81,6 +84,9 @@ impl<'a> ConditionalOperator<'a> {
     }
 
     /// The same operator with the control variate: b_m a polynomial of this degree in x_0, fitted at every lag.
+    ///
+    /// # Errors
+    /// When the regression of the baseline fails, or the work is stopped.
     pub fn with_baseline(
         mut self,
         ensemble: &Ensemble,
@@ -115,6 +121,9 @@ impl<'a> ConditionalOperator<'a> {
     }
 
     /// A\[M\] of each of these mobilities, from the pairs of `ensemble`, per block.
+    ///
+    /// # Errors
+    /// When a lag has no pair of samples, or the work is stopped.
     pub fn accumulate(
         &self,
         ensemble: &Ensemble,
@@ -221,6 +230,9 @@ impl OperatorSums {
 
     /// The averages, (lag, mobility, m, n) flat, with the jackknife over blocks; on a ring (lag, mobility,
     /// family, c, d, r).
+    ///
+    /// # Errors
+    /// When there are fewer than two blocks.
     pub fn jackknife(&self) -> Result<Jackknife> {
         let flat = |(pairs, sums): &BlockSums| pairs.iter().chain(sums).copied().collect();
         let blocks: Vec<Vec<f64>> = self.blocks.iter().map(flat).collect();

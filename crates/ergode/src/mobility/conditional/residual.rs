@@ -75,6 +75,9 @@ pub struct ResidualTarget {
 }
 
 /// Collect the statistics of [`ResidualTarget`].
+///
+/// # Errors
+/// When the statistics do not fit together, a derivative cannot be estimated, or the work is stopped.
 pub fn estimate_residual(
     ensemble: &Ensemble,
     operator: &ConditionalOperator,
@@ -241,6 +244,9 @@ impl ResidualTarget {
 
     /// Ċ_obs followed by A\[Φ\], each (lag, m, n) flat, with the jackknife over blocks; on a ring (lag,
     /// family, c, d, r).
+    ///
+    /// # Errors
+    /// When there are fewer than two blocks.
     pub fn jackknife(&self) -> Result<Jackknife> {
         Jackknife::of_sums(&self.blocks, |total| self.curves(total))
     }

@@ -17,6 +17,9 @@ pub struct SpinNeighbourhood {
 
 impl SpinNeighbourhood {
     /// With these radial polynomials.
+    ///
+    /// # Errors
+    /// When the radial functions cannot be written as expressions.
     pub fn new(radial: RadialBasis) -> Result<Self> {
         // On a ring of three the middle site has the other two as its neighbours.
         let ring = SpinFamilies::new(3, radial)?;
@@ -26,6 +29,9 @@ impl SpinNeighbourhood {
     }
 
     /// With the radial polynomials that are orthonormal over the sites of an ensemble.
+    ///
+    /// # Errors
+    /// When the moments of the spins do not fix the radial functions.
     pub fn from_ensemble(ensemble: &Ensemble) -> Result<Self> {
         Self::new(RadialBasis::from_ensemble(ensemble)?)
     }
@@ -54,6 +60,9 @@ impl Functions for SpinNeighbourhood {
 /// m_{i+1}: what drives a site beyond its own state.
 ///
 /// The coordinates are called `before`, `here` and `after` with the number of the component from 1.
+///
+/// # Errors
+/// When the expressions cannot be formed for that many components.
 pub fn neighbourhood_families(components: usize) -> Result<Expressions> {
     let name = |place: &str, c: usize| format!("{place}{}", c + 1);
     let names: Vec<String> = ["before", "here", "after"]

@@ -46,6 +46,9 @@ pub(in crate::mobility) fn site_records(ensemble: &Ensemble, sites: usize) -> Re
 
 impl LatticeMobility {
     /// The block `onsite`, a mobility in the components of one site, repeated at every site.
+    ///
+    /// # Errors
+    /// When the ring has no sites.
     pub fn new(sites: usize, onsite: LinearMobility) -> Result<Self> {
         if sites == 0 {
             return Err(Error::input("a ring needs at least one site"));
@@ -64,6 +67,9 @@ impl LatticeMobility {
     }
 
     /// The fraction of the samples of single sites where D is not positive definite.
+    ///
+    /// # Errors
+    /// When the data do not have the coordinates of the ring.
     pub fn psd_violation(&self, ensemble: &Ensemble) -> Result<f64> {
         if ensemble.dim() != self.dim() {
             return Err(Error::input(format!(

@@ -51,6 +51,9 @@ impl ScoreCoefficients {
 
 impl LatticeScore {
     /// The paper's four fields of soft spins on a ring, those of [`SpinFields`].
+    ///
+    /// # Errors
+    /// When the ring has too few sites.
     pub fn spin(sites: usize) -> Result<Self> {
         const SPIN: usize = 3;
         let variable = |k: usize, factor: f64| product(2 * SPIN, &[k], factor);
@@ -73,6 +76,9 @@ impl LatticeScore {
 
     /// The gradients of a [`LatticePotential`]: onsite monomials up to `degree`, and bilinear couplings
     /// of equal components over the given distances.
+    ///
+    /// # Errors
+    /// When the degree or the distances do not fit the ring.
     pub fn potential(
         sites: usize,
         components: &[String],
@@ -104,6 +110,9 @@ impl LatticeScore {
     }
 
     /// The sums from which β is estimated, in the coordinates of `standardiser`, that of one site.
+    ///
+    /// # Errors
+    /// When the data do not have the coordinates of the ring, or the work is stopped.
     pub fn accumulate(
         &self,
         ensemble: &Ensemble,

@@ -103,6 +103,9 @@ impl LatticeSums {
 /// `standardiser` is that of one site, the same for all. The functions φ_m at the later time are the
 /// monomials of a site up to the degree of the tests and those of `future`, which are functions of the
 /// standardised states of a site and its two neighbours, (i − 1, i, i + 1).
+///
+/// # Errors
+/// When the data are not a ring of such sites, a lag has no pair of samples, or the work is stopped.
 pub fn accumulate_lattice(
     ensemble: &Ensemble,
     standardiser: &Standardiser,

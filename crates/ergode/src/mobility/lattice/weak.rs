@@ -42,6 +42,9 @@ pub struct LatticeWeakPlan {
 
 impl LatticeWeak {
     /// The equations for onsite blocks in `basis`, with a score of the given span and coefficients.
+    ///
+    /// # Errors
+    /// When basis, score and statistics belong to different coordinates or blocks.
     pub fn new(
         sums: &Arc<LatticeSums>,
         score: &LatticeScore,

@@ -33,6 +33,9 @@ use crate::score::{Score, Windows};
 ///
 /// Φ should be the constant mobility of the data, its symmetric part positive definite; on a ring its onsite
 /// blocks are averaged over sites. A `checkpoint` file keeps the state of the training.
+///
+/// # Errors
+/// When the configuration is out of range, training diverges, or the work is stopped.
 pub fn fit_neural_mobility(
     ensemble: &Ensemble,
     operator: &ConditionalOperator,

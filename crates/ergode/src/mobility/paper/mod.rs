@@ -85,6 +85,9 @@ impl Default for PaperConfig {
 /// and a network for what Φ leaves of the derivatives of the correlations.
 ///
 /// With a `folder` the trainings save their state there, and an interrupted fit resumes.
+///
+/// # Errors
+/// When a network diverges, the record is too short, or the work is stopped.
 pub fn fit_paper_mobility(
     ensemble: &Ensemble,
     config: &PaperConfig,

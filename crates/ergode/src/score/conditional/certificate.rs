@@ -35,6 +35,9 @@ const BINS: usize = 8;
 ///
 /// `stationary` is the stationary score s, and `library` holds the functions φ_m of the future state.
 /// Errors come from blocks.
+///
+/// # Errors
+/// When a lag has no pair of samples, or the work is stopped.
 pub fn certify_conditional_score(
     score: &dyn ConditionalScore,
     stationary: &dyn Score,

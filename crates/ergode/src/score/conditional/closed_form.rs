@@ -34,6 +34,9 @@ struct LagFit {
 ///
 /// With q = ∇_{x_0} ln p(x_0, x_t) = s_{t|0} + s, partial integration gives ⟨r·s_{t|0}⟩ = −⟨∇_{x_0}·r⟩ − ⟨r·s⟩, so
 /// that ⟨½|r − s_{t|0}|²⟩ is ⟨½|r|² + ∇_{x_0}·r + r·s⟩ and a constant: no noise is added.
+///
+/// # Errors
+/// When the functions are linearly dependent on the pairs, or the work is stopped.
 pub fn fit_conditional_potential(
     ensemble: &Ensemble,
     stationary: &dyn Score,

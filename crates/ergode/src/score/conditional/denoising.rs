@@ -82,6 +82,9 @@ impl NeuralConditionalScore {
 /// Initial states receive noise; the network ρ is trained on
 /// ⟨|ρ(z_0 + σξ, z_t, t) − (−ξ − σ ŝ(z_0 + σξ))|²⟩, lags of `grid` with equal probability, so that ρ/σ is what z_t adds
 /// to the stationary score ŝ, which is s_{t|0}. Pairs of an uneven record enter with their own lag.
+///
+/// # Errors
+/// When the configuration is out of range, training diverges, or the work is stopped.
 pub fn fit_conditional_score(
     ensemble: &Ensemble,
     stationary: &dyn Score,
