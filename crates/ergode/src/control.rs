@@ -1,4 +1,4 @@
-//! How long work is watched and stopped from outside.
+//! Progress and cancellation of long work.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -80,7 +80,7 @@ impl Control {
             .unwrap_or_default()
     }
 
-    /// What the work last said of itself, such as its loss and rate; empty until it says something.
+    /// Last message of the work, such as its loss and rate; empty before the first.
     pub fn note(&self) -> String {
         self.note
             .lock()

@@ -30,7 +30,7 @@ enum Kind {
     Interrupted,
 }
 
-/// What to do about an operating system that refuses.
+/// Advice for an error of the operating system.
 fn advice(source: &std::io::Error) -> &'static str {
     use std::io::ErrorKind::{
         FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -84,7 +84,7 @@ finding_kinds! {
     Duplicate = "duplicate",
     /// The lags that a fit should use.
     UsableLags = "usable-lags",
-    /// How record and state are related.
+    /// Relation between record and state.
     Observation = "observation",
     /// Dynamics that change with the phase of a cycle.
     CycleDynamics = "cycle-dynamics",
@@ -129,13 +129,13 @@ impl fmt::Display for FindingKind {
 /// One thing that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is about.
+    /// Kind of the finding.
     pub kind: FindingKind,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// What was found, with its figures.
+    /// What was found, with numbers.
     pub message: String,
-    /// What to do.
+    /// What to do about it.
     pub advice: String,
 }
 

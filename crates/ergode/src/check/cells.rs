@@ -31,7 +31,7 @@ struct Cell {
     sums: Vec<f64>,
 }
 
-/// What the samples of the cells are compared with.
+/// Reference with which the samples of the cells are compared.
 #[derive(Clone, Copy)]
 pub(super) enum Regressor {
     Time,

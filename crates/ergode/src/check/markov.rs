@@ -22,7 +22,7 @@ const RESOLUTION: f64 = 8.0;
 /// Lags of the test, as fractions of the decorrelation time.
 const FRACTIONS: [f64; 3] = [1.0 / 6.0, 1.0 / 3.0, 2.0 / 3.0];
 
-/// What the test needs to know about the record.
+/// Properties of the record that the test needs.
 pub(super) struct Setting<'a> {
     /// Coordinates that are independent of one another.
     pub(super) coordinates: &'a [usize],
@@ -36,11 +36,11 @@ pub(super) struct Setting<'a> {
     pub(super) noisy: bool,
 }
 
-/// What the test found.
+/// Result of the test.
 pub(crate) struct MarkovOutcome {
     /// The largest violation, as a fraction of the variance.
     pub(crate) violation: f64,
-    /// What is to be said, where a violation is significant and of a size that counts.
+    /// The finding, if a violation is significant and large enough to matter.
     pub(crate) finding: Option<Finding>,
 }
 

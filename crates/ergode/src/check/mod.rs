@@ -31,7 +31,7 @@ const FEWEST: usize = 32;
 
 /// Look at the data before a fit, and say in words what is wrong with them and what to do.
 ///
-/// In this order: cycles, which are then taken out; trends, which are then taken out; the halves of
+/// In this order: cycles, which are then removed; trends, which are then removed; the halves of
 /// the record compared; decorrelation and integrated times and what they say about the length and
 /// the sampling interval; duplicate coordinates; measurement noise; the Markov property. The data
 /// are read several times, long records with a stride where nothing is lost by it.

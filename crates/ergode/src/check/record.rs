@@ -1,4 +1,4 @@
-//! The record under test: the data, their scales, and what was taken out of them.
+//! The record under test: the data, their scales, and the signals removed from them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::observable::Functions;
 
 /// Multiplications and look-ups that one pass of lagged statistics may cost.
 const WORK: f64 = 3e9;
-/// How much dearer a lag window is than an exact lag.
+/// Cost of a lag window relative to an exact lag.
 const WINDOW_COST: f64 = 8.0;
 /// Stretches from which rows are skipped in place instead of cutting trajectories at gaps.
 const MANY_SEGMENTS: usize = 1000;
@@ -184,7 +184,7 @@ fn neighbours(ensemble: &Ensemble) -> impl Iterator<Item = f64> {
     })
 }
 
-/// How many gaps there are, and what they leave.
+/// Number of gaps, and lengths of the stretches between them.
 pub(super) fn gaps(ensemble: &Ensemble) -> Option<Finding> {
     let rows: usize = ensemble.trajectories().iter().map(Trajectory::len).sum();
     if rows == ensemble.samples() {

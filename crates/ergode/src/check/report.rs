@@ -1,10 +1,10 @@
-//! What the pre-flight check says.
+//! Report of the pre-flight check.
 
 use serde::{Deserialize, Serialize};
 
 use crate::finding::{Finding, Verdict};
 
-/// What the record says about one coordinate.
+/// Statistics of one coordinate of the record.
 ///
 /// Times and correlations are those of the record without the trend and the cycles that were found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! What lies between the record and the state of the model.
+//! Options that relate the record to the state of the model.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ pub enum Auto {
     Auto,
 }
 
-/// The slow change of the mean that is taken out of a record.
+/// The slow change of the mean that is removed from a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrendKind {
@@ -76,7 +76,7 @@ impl Default for DelayConfig {
     }
 }
 
-/// How the record that was observed and the state of the model belong together.
+/// Options that relate the observed record to the state of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ObservationConfig {

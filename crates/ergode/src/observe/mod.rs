@@ -1,4 +1,4 @@
-//! How the observed record and the state of the model belong together: trend, cycle, delays, noise.
+//! Relation between the observed record and the state of the model: trend, cycle, delays, noise.
 
 mod config;
 mod cycle;
@@ -38,18 +38,18 @@ pub struct Observation {
     pub names: Vec<String>,
     /// First and last time of the record.
     pub span: [f64; 2],
-    /// What was taken out of the mean, slowly changing; zero on average over the record.
+    /// The slow change of the mean that was removed; zero on average over the record.
     pub trend: Option<Trend>,
     /// Mean and standard deviation by phase.
     pub cycle: Option<Cycle>,
-    /// What the state has besides x(t).
+    /// Delayed coordinates in the state besides x(t).
     pub delays: Option<Delays>,
     /// Covariance of the measurement noise, in observed units.
     pub noise: Option<Array2<f64>>,
 }
 
 impl Observation {
-    /// Where the record is the state.
+    /// The observation of a record that is the state itself.
     pub fn plain(names: &[String]) -> Self {
         Self {
             names: names.to_vec(),
@@ -201,7 +201,7 @@ impl Observation {
         }
     }
 
-    /// What it is, in a sentence for each part.
+    /// A sentence for each part of the observation.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(trend) = &self.trend {

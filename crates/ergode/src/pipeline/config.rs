@@ -1,4 +1,4 @@
-//! What is asked of a fit.
+//! Options of a fit.
 
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub struct FitConfig {
     pub bridge_gaps: bool,
     /// Fraction of the data that no fit sees, kept for the validation.
     pub held_out: f64,
-    /// The slow change of the mean that is taken out: "none", "linear" or "quadratic".
+    /// Trend to remove from the mean: "none", "linear" or "quadratic".
     pub trend: TrendKind,
     /// The cycle that the record follows.
     pub cycle: CycleConfig,
@@ -41,7 +41,7 @@ pub struct FitConfig {
     pub ring: RingConfig,
     /// The mobility, and by which recipe.
     pub mobility: RecipeConfig,
-    /// The paper's recipe, where that is asked for.
+    /// Options of the paper's recipe.
     pub paper: PaperConfig,
     /// The simulations of the learned model.
     pub simulate: RolloutConfig,
@@ -69,7 +69,7 @@ impl Default for FitConfig {
     }
 }
 
-/// How the stationary score is found.
+/// Options of the stationary score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ScoreConfig {
@@ -79,7 +79,7 @@ pub struct ScoreConfig {
     pub closed_form: ClosedFormConfig,
     /// The network.
     pub denoising: DenoisingConfig,
-    /// How the score is judged.
+    /// Options of the score's certificate.
     pub certificate: CertificateConfig,
 }
 
@@ -113,7 +113,7 @@ pub enum ScoreKind {
     Denoising,
 }
 
-/// How a learned model is simulated for its validation.
+/// Options of the simulations for the validation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RolloutConfig {
@@ -150,10 +150,10 @@ impl FitConfig {
         })
     }
 
-    /// How record and state belong together.
+    /// Relation between record and state.
     ///
     /// # Errors
-    /// When that is asked of a ring, or of delays by a recipe that does not know them.
+    /// When a ring is combined with trend, cycle or delays, or delays with a recipe that does not support them.
     pub(super) fn observation(&self) -> Result<ObservationConfig> {
         let observation = ObservationConfig {
             trend: self.trend,

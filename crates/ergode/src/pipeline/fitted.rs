@@ -9,14 +9,14 @@ use crate::model::LangevinModel;
 use crate::report::{Page, Results, RunRecord, run_page};
 use crate::validate::Validation;
 
-/// What a fit gives.
+/// Result of a fit.
 #[derive(Debug)]
 pub struct Fitted {
     /// The learned model.
     pub model: LangevinModel,
     /// The same score with the constant mobility Φ = ⟨M⟩.
     pub constant: LangevinModel,
-    /// What was found, as plain data.
+    /// Results as plain data.
     pub record: RunRecord,
 }
 

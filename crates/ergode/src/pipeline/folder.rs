@@ -26,7 +26,7 @@ pub struct RunFolder {
     _lock: File,
 }
 
-/// What a stage left behind, and what it was computed from.
+/// Stored result of a stage, and the key of its inputs.
 #[derive(Serialize, Deserialize)]
 struct Stage<T> {
     key: Value,
@@ -96,7 +96,7 @@ impl RunFolder {
         Ok((stage.value, stage.seconds))
     }
 
-    /// What a stage left that was finished with the same key; what cannot be read is computed again.
+    /// Stored result of a finished stage with the same key; a result that cannot be read is recomputed.
     pub(super) fn kept<T: DeserializeOwned>(&self, name: &str, key: &Value) -> Option<(T, f64)> {
         let text = fs::read(self.stage_file(name)).ok()?;
         let stage: Stage<T> = serde_json::from_slice(&text).ok()?;
@@ -136,7 +136,7 @@ impl RunFolder {
     }
 }
 
-/// What a finished run left for its page.
+/// Record of a finished run, for its page.
 ///
 /// # Errors
 /// When the run is not finished, a file is damaged, or another version of the library wrote it.
@@ -172,7 +172,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
         .map_err(|error| Error::file(path, format!("{error}; the file is damaged, rerun the fit")))
 }
 
-/// Write a value as JSON, beside its place and then there.
+/// Write a value as JSON, first to a temporary file.
 pub(super) fn write_json(path: &Path, value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Error::numerical(format!("{}: {error}", path.display())))?;

@@ -159,7 +159,7 @@ pub(super) fn spin_by_network(
     Ok((score, kind, mobility))
 }
 
-/// The recipe with the one seed of a fit.
+/// The recipe with the random seed of the fit.
 pub(super) fn with_seed(config: &PaperRingConfig, seed: u64) -> PaperRingConfig {
     let mut paper = config.clone();
     paper.stationary.noise.seed = seed;

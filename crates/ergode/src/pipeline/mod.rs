@@ -29,7 +29,7 @@ use run::Run;
 use store::Store;
 pub(crate) use truth::{COMPARED, ExactMobility, compare};
 
-/// What a fit takes besides data and configuration.
+/// Inputs of a fit besides data and configuration.
 #[derive(Clone, Copy, Default)]
 pub struct FitOptions<'a> {
     /// A folder that keeps the stages and the files of the run. A stage that it holds from an earlier,
@@ -53,7 +53,7 @@ pub fn fit(ensemble: &Ensemble, config: &FitConfig) -> Result<Fitted> {
     fit_with(ensemble, config, FitOptions::default())
 }
 
-/// [`fit`] in a run folder, under control, or beside the exact answer.
+/// [`fit`] in a run folder, under control, or with the exact answer.
 ///
 /// # Errors
 /// As [`fit`], and when the folder cannot be written or the work is stopped.

@@ -12,18 +12,18 @@ use crate::report::Decision;
 /// With at least so many trajectories, their starts are enough independent states.
 const MANY_TRAJECTORIES: usize = 20;
 
-/// What a fit will do.
+/// Plan of a fit.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// Degrees of the closed-form score that are tried.
     pub(super) degrees: Vec<usize>,
     /// The recipe of the mobility, never [`Recipe::Auto`].
     pub(super) recipe: Recipe,
-    /// What is done about measurement noise.
+    /// Treatment of measurement noise.
     pub(super) noise: MeasurementNoise,
     /// The longest lag.
     pub(super) horizon: f64,
-    /// What the reader should know of the noise.
+    /// Finding on the measurement noise, if any.
     pub(super) noticed: Option<Finding>,
     /// All of it in words.
     pub(super) decisions: Vec<Decision>,
@@ -182,7 +182,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What is done about measurement noise: as asked, else what the check suggests.
+    /// Treatment of measurement noise: as configured, else as the check suggests.
     fn choose_noise(
         &mut self,
         check: &CheckReport,
@@ -209,7 +209,7 @@ impl Plan {
         }
     }
 
-    /// Why noise cannot be taken out, if it cannot.
+    /// Reason why the fit cannot correct for noise, if any.
     fn obstacle(&self, observation: &Observation, config: &FitConfig) -> Option<String> {
         let most = limits::MEASUREMENT_NOISE;
         if self.recipe == Recipe::Paper || config.score.kind == ScoreKind::Denoising {
@@ -239,7 +239,7 @@ impl Plan {
     /// Fit the score in logarithms of the coordinates that are `positive` and come close to zero.
     ///
     /// # Errors
-    /// When measurement noise of such a coordinate is asked to be taken out.
+    /// When the configuration requires a noise correction of such a coordinate.
     pub(super) fn with_logarithms(
         mut self,
         positive: &[bool],

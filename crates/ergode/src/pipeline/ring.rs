@@ -1,4 +1,4 @@
-//! What is asked of a fit whose coordinates are sites of a ring.
+//! Options of a fit whose coordinates are sites of a ring.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RingConfig {
-    /// Number of sites; zero where the coordinates are no ring.
+    /// Number of sites; zero if the coordinates do not form a ring.
     pub sites: usize,
-    /// What is known of a site.
+    /// Known structure of a site.
     pub span: RingSpan,
     /// Distances of the neighbours that the score couples, for polynomials.
     pub distances: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct RingConfig {
     pub lags: usize,
 }
 
-/// What is known of a site.
+/// Known structure of a site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RingSpan {

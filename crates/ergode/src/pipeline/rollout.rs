@@ -20,7 +20,7 @@ use crate::validate::{
     compare_climatology, compare_spectra, validate_rollouts,
 };
 
-/// How the simulations went.
+/// Results of the simulations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Runs {
     /// Seconds that they took.
@@ -35,7 +35,7 @@ pub struct Runs {
     pub evidence: Evidence,
 }
 
-/// Weak error of the step, small beside the sampling error of most records.
+/// Weak error of the step, small compared with the sampling error of most records.
 const STEP_ERROR: f64 = 0.003;
 
 /// The shortest step of the constant closure, in steps of the model.
@@ -49,7 +49,7 @@ const OUTSIDE: (f64, f64) = (0.01, 0.1);
 /// as large as those of the rollouts.
 const MOST_NUMBERS: usize = 1 << 26;
 
-/// Samples of a rollout, and of the data beside it, at most.
+/// Most samples of a rollout, and of the data compared with it.
 pub(super) fn most_samples(dim: usize) -> usize {
     (MOST_NUMBERS / dim).max(1)
 }
@@ -95,7 +95,7 @@ pub fn validate_model(
     judge(model, held_out, record, rollouts, config, control)
 }
 
-/// Steps with a small weak error, unless one is asked for.
+/// Steps with a small weak error, unless a step is set.
 pub(super) fn choose_steps(
     model: &LangevinModel,
     constant: &LangevinModel,
@@ -348,7 +348,7 @@ impl Runs {
     }
 }
 
-/// The step that is asked for, or one with a small weak error; a whole number of them between samples.
+/// The step that is set, or one with a small weak error; a whole number of them between samples.
 fn step(
     model: &LangevinModel,
     interval: f64,

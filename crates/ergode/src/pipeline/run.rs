@@ -30,23 +30,23 @@ use crate::validate::Validation;
 /// Components of a spin.
 const SPIN: usize = 3;
 
-/// What all stages of a fit share.
+/// Context shared by all stages of a fit.
 pub(super) struct Run<'a> {
     pub(super) config: &'a FitConfig,
     pub(super) store: Store<'a>,
     pub(super) exact: Option<&'a dyn ExactFields>,
     pub(super) control: &'a Control,
-    /// The record, its gaps bridged if that is asked for.
+    /// The record, its gaps bridged if `bridge_gaps` is set.
     record: Ensemble,
     fingerprint: String,
-    /// What every stage depends on.
+    /// Key of the inputs of every stage.
     base: Value,
 }
 
 /// The record checked, brought to stationary states, and split.
 pub(super) struct Prepared {
     check: CheckReport,
-    /// What lies between record and state; none if they are the same.
+    /// Relation between record and state; none if they are the same.
     observed: Option<ObservationFit>,
     observation: Observation,
     plan: Plan,
@@ -273,14 +273,14 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The validation with what was noticed before it and beside it.
+/// The validation with the findings of the other stages.
 fn concluded(
     mut validation: Validation,
     check: &CheckReport,
     stage: &ModelStage,
     runs: &Runs,
 ) -> Validation {
-    // Noise that was taken out is no longer a matter of concern.
+    // A fit that corrects for noise needs no warning about it.
     let corrected = stage.mobility.measurement_noise.is_some();
     let check = check.findings.iter();
     let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));

@@ -23,7 +23,7 @@ use crate::score::{
 pub(super) struct ScoreFound {
     pub(super) score: StoredScore,
     pub(super) certificate: ScoreCertificate,
-    /// What it is, in a few words.
+    /// Kind of score, in a few words.
     pub(super) kind: String,
     /// Why it is that.
     pub(super) reason: String,

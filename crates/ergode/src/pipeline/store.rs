@@ -70,7 +70,7 @@ impl<'a> Store<'a> {
         Ok((value, made.map_or(kept, Ok)?))
     }
 
-    /// What a finished stage with this key left.
+    /// Stored result of a finished stage with this key.
     pub(super) fn kept<T: DeserializeOwned>(&self, name: &str, key: &Value) -> Option<(T, f64)> {
         match self {
             Self::Folder(folder) => folder.kept(name, key),

@@ -1,4 +1,4 @@
-//! Learned fields beside exact ones.
+//! Comparison of learned fields with exact ones.
 
 use crate::mobility::Mobility;
 use crate::model::LangevinModel;

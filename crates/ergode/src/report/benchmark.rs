@@ -1,4 +1,4 @@
-//! What a benchmark of the paper adds to the page of its run.
+//! Sections that a benchmark of the paper adds to the page of its run.
 
 use serde::{Deserialize, Serialize};
 
@@ -39,7 +39,7 @@ pub enum BenchmarkPart {
     Variants(Vec<RecipeVariant>),
 }
 
-/// What the constant mobility leaves of Ċ in some channels, and what other mobilities make of it.
+/// Residual of Ċ after the constant mobility in some channels, and its reproduction by other mobilities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperatorRecord {
     /// The lags.
@@ -106,7 +106,7 @@ pub(super) fn benchmark_sections(results: &Results, parts: &[BenchmarkPart]) -> 
     sections
 }
 
-/// The numbers, and what to know of them.
+/// The numbers, choices and differences.
 fn front_section(reproduction: &Reproduction) -> Section {
     let shown = |value: Option<f64>| value.map_or(String::new(), digits);
     let mut table = Table::new("", &["", "here", "standard error", "paper", "exact"]);

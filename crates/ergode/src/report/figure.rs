@@ -12,9 +12,9 @@ pub struct Figure {
     /// Name of the file and anchor in a page; characters other than letters, digits and hyphens
     /// become hyphens.
     pub name: String,
-    /// What is shown.
+    /// Title.
     pub title: String,
-    /// A sentence that says what to see.
+    /// Caption: what the figure shows and how to read it.
     pub caption: String,
     /// Largest number of panels in a row.
     pub columns: usize,
@@ -22,7 +22,7 @@ pub struct Figure {
     pub panels: Vec<Panel>,
 }
 
-/// One pair of axes with what is drawn between them.
+/// One pair of axes with its content.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Panel {
@@ -64,7 +64,7 @@ pub enum PanelContent {
     Bars(Bars),
 }
 
-/// What a series stands for; it looks the same in every figure.
+/// Meaning of a series; each role looks the same in every figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {

@@ -50,11 +50,11 @@ pub struct Section {
     pub id: String,
     /// Heading.
     pub title: String,
-    /// What it holds, in order.
+    /// Its parts, in order.
     pub parts: Vec<SectionPart>,
 }
 
-/// What sections are made of.
+/// Part of a section.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SectionPart {

@@ -1,4 +1,4 @@
-//! What a run found, as plain data: all that its page shows.
+//! Results of a run as plain data: everything that its page shows.
 
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ pub struct RunRecord {
     pub sites: usize,
     /// The configuration, as TOML.
     pub configuration: String,
-    /// How record and state belong together.
+    /// Relation between record and state.
     pub observation: Observation,
     /// The pre-flight check.
     pub check: CheckReport,
@@ -67,9 +67,9 @@ pub struct RunRecord {
     pub fields: Option<Part<FieldRecord>>,
     /// The comparison with held-out data.
     pub validation: Validation,
-    /// What else the simulations show.
+    /// Further results of the simulations.
     pub evidence: Evidence,
-    /// What a benchmark of the paper adds, in the order of the page.
+    /// Parts of a benchmark of the paper, in the order of the page.
     pub benchmark: Vec<BenchmarkPart>,
 }
 
@@ -107,6 +107,6 @@ pub struct Evidence {
     pub response: Part<ResponseCheck>,
     /// Mean and variance by phase, for a model with a cycle.
     pub climatology: Option<Part<Climatology>>,
-    /// A ring in space and time, data beside model.
+    /// A ring in space and time, data and model.
     pub space_time: Option<Part<SpaceTime>>,
 }

@@ -28,20 +28,20 @@ pub struct Results {
     pub score: ScoreResults,
     /// The mobility.
     pub mobility: MobilityResults,
-    /// What was decided for the user, and why.
+    /// Automatic decisions, with reasons.
     #[serde(default)]
     pub policy: Vec<Decision>,
     /// The comparison with held-out data.
     pub validation: ValidationResults,
     /// Irreversibility of the model.
     pub entropy_production: Option<Measured>,
-    /// How the record and the state belong together, where they are not the same.
+    /// Relation between record and state, if they differ.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub observation: Option<ObservationResults>,
     /// Against the exact answer, where a reference system knows it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub truth: Option<Truth>,
-    /// The paper's numbers beside these, where one of its benchmarks was reproduced.
+    /// Comparison with the paper, if one of its benchmarks was reproduced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reproduction: Option<Reproduction>,
 }
@@ -110,7 +110,7 @@ pub struct MobilityResults {
     /// Covariance of the measurement noise that the record was freed from, by `S[x,y]`, in its units.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub measurement_noise: Option<BTreeMap<String, Measured>>,
-    /// What may be wrong.
+    /// Warnings.
     pub warnings: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ pub struct MobilityResults {
 pub struct ValidationResults {
     /// Mean over curves of the rms over lags of C_model − C_data.
     pub correlation_rmse: f64,
-    /// What an independent record of the held-out size gives for it.
+    /// Its average for an independent record of the held-out size.
     pub noise_floor: f64,
     /// Their ratio.
     pub rmse_over_floor: f64,
@@ -129,7 +129,7 @@ pub struct ValidationResults {
     pub constant_rmse: Option<f64>,
     /// Distance of the marginal densities.
     pub density_l1: f64,
-    /// What an independent record gives for it.
+    /// Its average for an independent record.
     pub density_l1_floor: f64,
     /// Fraction of the simulated samples outside the support of the data.
     pub out_of_support: f64,
@@ -140,7 +140,7 @@ pub struct ValidationResults {
     pub climatology: Option<Climatology>,
     /// The verdict.
     pub verdict: Verdict,
-    /// What led to it.
+    /// Findings that led to the verdict.
     pub reasons: Vec<String>,
 }
 
@@ -173,13 +173,13 @@ pub struct Reproduction {
     pub seconds: f64,
     /// Numbers, in the order in which a reader wants them.
     pub numbers: Vec<Reproduced>,
-    /// What the paper leaves open and how it was chosen.
+    /// Choices that the paper leaves open.
     pub choices: Vec<String>,
-    /// Where these numbers differ from the paper's, and why.
+    /// Differences from the paper, and their reasons.
     pub differences: Vec<String>,
 }
 
-/// A number beside the paper's.
+/// A number, with the paper's value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reproduced {
     /// A name that stays.

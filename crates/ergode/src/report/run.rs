@@ -136,7 +136,7 @@ fn evidence(record: &RunRecord) -> Vec<Section> {
     sections
 }
 
-/// How record and state belong together, if they differ.
+/// Relation between record and state, if they differ.
 fn observation_section(record: &RunRecord) -> Option<Section> {
     let sentences = record.observation.sentences();
     let section = Section::new("observation", "Observation: from the record to the state");

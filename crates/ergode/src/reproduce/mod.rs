@@ -1,4 +1,4 @@
-//! The paper's benchmarks done again: its numbers and figures beside those found here.
+//! The paper's benchmarks, reproduced: its numbers and figures, and those found here.
 
 mod affine2d;
 mod cir;
@@ -32,7 +32,7 @@ pub enum Benchmark {
     Softspin,
 }
 
-/// How large a benchmark is made.
+/// Size of a benchmark.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -43,14 +43,14 @@ pub enum Scale {
     Paper,
 }
 
-/// What is reproduced, and how.
+/// Options of a reproduction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReproduceConfig {
     /// The benchmark.
     pub benchmark: Benchmark,
-    /// How the mobility is found.
+    /// Recipe of the mobility.
     pub recipe: Recipe,
-    /// How large.
+    /// Size of the data.
     pub scale: Scale,
     /// The one seed of all random numbers.
     pub seed: u64,
@@ -92,7 +92,7 @@ struct Bench<'a> {
     clock: Clock,
 }
 
-/// What a benchmark adds to its fit.
+/// Results that a benchmark adds to its fit.
 #[derive(Default)]
 struct Findings {
     numbers: Vec<Reproduced>,

@@ -1,4 +1,4 @@
-//! The operator A[M] of several mobilities beside the derivative of the observed correlations.
+//! The operator A[M] of several mobilities, compared with the derivative of the observed correlations.
 
 use ndarray::{Array1, Array2, s};
 

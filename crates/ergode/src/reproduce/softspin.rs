@@ -1,4 +1,4 @@
-//! The periodic soft-spin chain: three closures beside the data.
+//! The periodic soft-spin chain: three closures compared with data.
 
 use ndarray::ArrayView2;
 

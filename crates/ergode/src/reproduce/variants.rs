@@ -1,4 +1,4 @@
-//! What each change to the paper's recipe brings on its two-dimensional benchmark.
+//! Effect of each change to the paper's recipe on its two-dimensional benchmark.
 
 use std::fs;
 use std::path::PathBuf;

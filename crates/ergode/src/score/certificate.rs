@@ -17,7 +17,7 @@ use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, accumulate_lagge
 use crate::linalg;
 use crate::observable::{Functions, Library, Monomials};
 
-/// How a score is judged; the defaults alarm falsely about once in a thousand data sets.
+/// Options of a certificate; with the defaults, about one data set in a thousand gives a false alarm.
 ///
 /// A violation counts when it is both significant and of a size: on many samples even a very good
 /// score violates something significantly, and on few samples a good one violates something by chance.
@@ -58,7 +58,7 @@ impl Default for CertificateConfig {
     }
 }
 
-/// What held-out data say about a score. All but the loss is in standardised coordinates z.
+/// Quality of a score on held-out data. All but the loss is in standardised coordinates z.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreCertificate {
     /// Number of blocks that the errors come from.
@@ -67,7 +67,7 @@ pub struct ScoreCertificate {
     pub stein: Array2<f64>,
     /// ‖⟨z sᵀ⟩ + 1‖ / √D, the relative error of the part of the score that is linear in z.
     pub stein_error: f64,
-    /// What chance alone gives for `stein_error`.
+    /// Value of `stein_error` expected by chance alone.
     pub stein_floor: f64,
     /// ⟨f s_j + ∂_j f⟩ for f = 1, every z_i and every function of the library; ⟨z·s⟩/D + 1 where D > 1; and
     /// ⟨|s|² + ∇·s⟩ where ∇·s is known.
@@ -77,13 +77,13 @@ pub struct ScoreCertificate {
     /// Relative L2(p_ss) size of the projection of the score's error on the functions f, with what
     /// chance adds subtracted: a lower bound on the relative error of the score.
     pub relative_error: f64,
-    /// What chance alone gives for it.
+    /// Its value expected by chance alone.
     pub relative_floor: f64,
     /// Hyvärinen's objective ⟨|s|²/2 + ∇·s⟩ in raw coordinates and its standard error, where ∇·s is known.
     pub loss: Option<[f64; 2]>,
     /// The Langevin runs.
     pub resampling: Option<Resampling>,
-    /// What was found, the worst first.
+    /// Findings, the most severe first.
     pub findings: Vec<Finding>,
     /// The worst of it.
     pub verdict: Verdict,

@@ -16,7 +16,7 @@ use crate::lagged::{BlockId, CoefficientErrors, Jackknife, LaggedConfig, paired}
 use crate::linalg;
 use crate::observable::{Functions, Monomials, Polynomial, Polynomials, StoredLibrary};
 
-/// How a closed-form score is fitted.
+/// Options of a closed-form score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClosedFormConfig {
@@ -26,7 +26,7 @@ pub struct ClosedFormConfig {
     pub ridges: Vec<f64>,
     /// Folds of the cross-validation over blocks.
     pub folds: usize,
-    /// What is minimised.
+    /// Objective to minimise.
     pub objective: ScoreObjective,
     /// Sub-sampling and blocks.
     pub statistics: LaggedConfig,
@@ -213,7 +213,7 @@ impl ClosedFormScore {
             .map(|(label, (value, error))| (label, *value, *error))
     }
 
-    /// What was minimised.
+    /// Objective that was minimised.
     pub fn objective(&self) -> ScoreObjective {
         self.objective
     }
@@ -223,7 +223,7 @@ impl ClosedFormScore {
         &self.confinement
     }
 
-    /// What was tried on the way.
+    /// Sizes that were tried.
     pub fn trials(&self) -> &[DegreeTrial] {
         &self.trials
     }

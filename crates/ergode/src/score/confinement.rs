@@ -1,4 +1,4 @@
-//! What a score does where there were no samples.
+//! Confinement: the score outside the support of the data.
 
 use serde::{Deserialize, Serialize};
 

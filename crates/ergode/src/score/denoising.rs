@@ -14,7 +14,7 @@ use crate::lagged::Pool;
 use crate::nn::{Batch, CpuEngine, Engine, Mlp, TrainConfig, TrainReport, train};
 use crate::random::{Purpose, Stream};
 
-/// How a stationary score is learned by denoising.
+/// Options of a stationary score learned by denoising.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DenoisingConfig {
@@ -46,7 +46,7 @@ impl Default for DenoisingConfig {
     }
 }
 
-/// How a denoising score came about.
+/// Record of the training of a denoising score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DenoisingReport {
     /// The configuration.

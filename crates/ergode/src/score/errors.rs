@@ -1,4 +1,4 @@
-//! How scores in a linear span depend on their coefficients.
+//! Dependence of scores in a linear span on their coefficients.
 
 use ndarray::Array2;
 

@@ -20,7 +20,7 @@ pub trait VectorFields: Send + Sync + Debug {
     fn divergences(&self, x: &[f64], weights: &[f64], out: &mut [f64]);
     /// Jacobians at one state: `out[(k*dim + i)*dim + j]` = ∂_j f_ki.
     fn jacobians(&self, x: &[f64], out: &mut [f64]);
-    /// What is written to a file to make the fields again; none where that is not possible.
+    /// Description from which a file restores the fields; none if they cannot be stored.
     fn stored(&self) -> Option<StoredFields> {
         None
     }

@@ -8,7 +8,7 @@ use crate::stats::{normal_score, normal_tails};
 /// An average that is zero for the exact score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
-    /// What is averaged.
+    /// Label of the average.
     pub label: String,
     /// Its average over the samples.
     pub value: f64,

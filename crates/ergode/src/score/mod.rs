@@ -44,7 +44,7 @@ use crate::systems::ExactFields;
 
 /// A score function s = ∇ ln p of D coordinates.
 ///
-/// Coordinates are raw; whatever normalisation a score uses is its own affair. The primitive works
+/// Coordinates are raw; a score applies any normalisation internally. The primitive works
 /// on tiles of n states, coordinate-major, (D, n), as [`Functions`] do; one state is n = 1. Slices of
 /// the wrong length are a fault of the caller, and panic.
 pub trait Score: Sync {

@@ -14,7 +14,7 @@ use crate::simd::GROUP;
 use crate::simulate::{Dimensions, Initial, Scheme, Sde, SimulateConfig, simulate_ensemble};
 use crate::stats::{kolmogorov_tail, two_sample};
 
-/// How a score is sampled: dz = s dt + √2 dW in standardised coordinates.
+/// Options for sampling a score: dz = s dt + √2 dW in standardised coordinates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ResampleConfig {
@@ -39,7 +39,7 @@ impl Default for ResampleConfig {
     }
 }
 
-/// How far the law of a coordinate moved in a Langevin run.
+/// Change of the distribution of a coordinate in a Langevin run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Marginal {
     /// Name of the coordinate.

@@ -13,7 +13,7 @@ use crate::lagged::{BlockId, LaggedConfig, over_blocks};
 use crate::random::{Purpose, Stream};
 use crate::simd;
 
-/// What a score in a linear span minimises.
+/// Objective of a score in a linear span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScoreObjective {

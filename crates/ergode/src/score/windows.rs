@@ -1,4 +1,4 @@
-//! What a network sees of a state, and how its outputs make up a score.
+//! Inputs of a network on a state, and the score assembled from its outputs.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Mean and variance by phase of a cycle, model beside data.
+//! Mean and variance of model and data by phase of a cycle.
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +20,7 @@ const SIGNIFICANT: f64 = 4.2;
 /// and one that is a failure.
 const SIZES: [f64; 2] = [0.1, 0.3];
 
-/// Mean and variance by phase, model beside data.
+/// Mean and variance of model and data by phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Climatology {
     /// The period.

@@ -1,12 +1,11 @@
-//! What a validation looks at, and how it judges.
+//! Options of a validation.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, require_positive};
 use crate::lagged::Blocking;
 
-/// What a validation looks at, and how it judges; with the defaults and 16 blocks, 3 of 120 perfect
-/// models did not pass.
+/// Options of a validation. With the defaults and 16 blocks, 3 of 120 perfect models did not pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ValidateConfig {

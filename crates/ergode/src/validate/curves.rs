@@ -1,4 +1,4 @@
-//! Curves of the held-out data with those of the rollouts beside them.
+//! Curves of the held-out data and of the rollouts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::lagged::Jackknife;
 /// Points along one argument of a curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurveAxis {
-    /// What is along it.
+    /// Name of the quantity along the axis.
     pub name: String,
     /// The points.
     pub at: Vec<f64>,
@@ -17,7 +17,7 @@ pub struct CurveAxis {
 /// One curve: a correlation, a density, a spectrum; with two axes a joint density, with none a number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// What it is.
+    /// Label of the curve.
     pub label: String,
     /// Its arguments; values run over the last one first.
     pub axes: Vec<CurveAxis>,
@@ -36,7 +36,7 @@ pub struct RolloutCurve {
     pub values: Vec<f64>,
     /// Their standard errors.
     pub error: Vec<f64>,
-    /// How far it is from that of the data.
+    /// Its distance from the curve of the data.
     pub distance: Distance,
 }
 
@@ -74,7 +74,7 @@ pub struct Comparison {
     pub worst_point: Vec<WorstPoint>,
 }
 
-/// What a curve is, before its values are known.
+/// Description of a curve without its values.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
     pub(super) label: String,

@@ -1,4 +1,4 @@
-//! How far two ensembles are apart, beside what chance gives.
+//! Distances between ensembles, and their noise floors.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 use rayon::prelude::*;
@@ -14,9 +14,9 @@ use crate::stats::{normal_score, normal_tails};
 pub struct Distance {
     /// The distance.
     pub value: f64,
-    /// What an independent record of the same size as the held-out one gives on average.
+    /// Average distance of an independent record of the same size as the held-out one.
     pub floor: f64,
-    /// What it gives at most in 95 of 100 cases.
+    /// Its 95 % quantile.
     pub floor_95: f64,
     /// `value / floor`.
     pub over_floor: f64,
@@ -27,7 +27,7 @@ pub struct Distance {
     pub probability: f64,
 }
 
-/// How the differences along a curve become one number.
+/// Norm of the differences along a curve.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Norm {
     /// √(mean Δ²).

@@ -67,7 +67,7 @@ pub struct Validation {
     pub rollouts: Vec<RecordSummary>,
     /// Mean over the observables of a fit of the root mean square over lags of C_model − C_data.
     pub correlation_rmse: f64,
-    /// What an independent record of the size of the held-out one gives for it on average.
+    /// Its average for an independent record of the size of the held-out one.
     pub noise_floor: f64,
     /// `correlation_rmse / noise_floor`.
     pub rmse_over_floor: f64,
@@ -75,7 +75,7 @@ pub struct Validation {
     pub constant_rmse: Option<f64>,
     /// Mean over the coordinates of Σ |p_model − p_data| over bins.
     pub density_l1: f64,
-    /// What an independent record gives for it on average.
+    /// Its average for an independent record.
     pub density_l1_floor: f64,
     /// Correlations of the observables of a fit.
     pub correlations: Comparison,
@@ -90,11 +90,11 @@ pub struct Validation {
     pub spectra: Comparison,
     /// Logarithms of mean passage times between low and high states of the coordinates.
     pub passages: Comparison,
-    /// What was found, the worst first.
+    /// Findings, the most severe first.
     pub reasons: Vec<Finding>,
     /// The worst of it.
     pub verdict: Verdict,
-    /// What was left out, and why.
+    /// Comparisons that were left out, and why.
     pub notes: Vec<String>,
     /// The configuration.
     pub config: ValidateConfig,

@@ -1,4 +1,4 @@
-//! Time scales and slowest modes of a model beside those of the data.
+//! Time scales and slowest modes of a model, compared with those of the data.
 
 use ndarray::{Array2, ArrayView2, s};
 use serde::{Deserialize, Serialize};
@@ -77,7 +77,7 @@ pub struct SpectrumComparison {
 /// States at which the generator is evaluated at most, times functions.
 const WORK: usize = 20_000_000;
 
-/// The slowest modes of the generator of a model, and the time scales of the data beside them.
+/// The slowest modes of the generator of a model, and the time scales of the data.
 ///
 /// The model: eigenvalues of l_ab = −⟨∇ψ_a M ∇ψ_bᵀ⟩ on polynomials ψ orthonormal under the samples; no
 /// score is needed. The data: eigenvalues λ of C(τ) C(0)⁻¹ of the same polynomials, t = −τ / ln|λ|. Both

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Ensemble;
 
-/// What a rollout is a rollout of.
+/// The kind of model that a rollout simulates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RolloutRole {
@@ -12,7 +12,7 @@ pub enum RolloutRole {
     Learned,
     /// The same score with the constant mobility, for comparison.
     Constant,
-    /// An independent run of the system that the data are from: what no model can be closer than.
+    /// An independent run of the system that the data are from; no model can be closer to the data.
     Reference,
     /// Anything else, for comparison.
     Other,
@@ -23,7 +23,7 @@ pub enum RolloutRole {
 pub struct Rollout {
     /// Name of the model.
     pub name: String,
-    /// What it is.
+    /// The kind of model that it simulates.
     pub role: RolloutRole,
     /// The trajectories; as many samples as the held-out data or more.
     pub ensemble: Ensemble,

@@ -8,7 +8,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, LagGrid};
 
-/// What the comparisons have in common.
+/// Properties shared by all comparisons.
 pub(super) struct Setting {
     pub(super) held_out: Ensemble,
     pub(super) rollouts: Vec<Ensemble>,
@@ -25,7 +25,7 @@ pub(super) struct Setting {
     pub(super) sorted: Vec<Vec<f64>>,
     /// Decorrelation times of the held-out data and of every rollout.
     pub(super) times: Vec<Vec<Option<f64>>>,
-    /// What was left out, and why.
+    /// Comparisons that were left out, and why.
     pub(super) notes: Vec<String>,
 }
 

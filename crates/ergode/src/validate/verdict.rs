@@ -1,11 +1,11 @@
-//! What the comparisons amount to.
+//! Findings and verdict from the comparisons.
 
 use super::config::ValidateConfig;
 use super::curves::Comparison;
 use super::floor::Distance;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 
-/// How a family of curves speaks of itself.
+/// Words of the findings on a family of curves.
 pub(super) struct Words {
     /// Name of the finding.
     pub(super) kind: FindingKind,
@@ -13,7 +13,7 @@ pub(super) struct Words {
     pub(super) curve: &'static str,
     /// All of them.
     pub(super) all: &'static str,
-    /// What to do when they are off.
+    /// Advice if they differ.
     pub(super) advice: &'static str,
 }
 
@@ -113,7 +113,7 @@ pub(super) fn judge(
     ))
 }
 
-/// How bad a significant distance is.
+/// Severity of a significant distance.
 fn severity(distance: &Distance, config: &ValidateConfig) -> Severity {
     match distance.over_floor {
         over if over < config.warn_floors => Severity::Info,

@@ -20,7 +20,7 @@ pub fn check_page(title: &str, report: &CheckReport) -> Page {
     page
 }
 
-/// What the record says about each coordinate: a table, and autocorrelations with their errors.
+/// Statistics of each coordinate: a table, and autocorrelations with their errors.
 ///
 /// The findings are not repeated here: they are the reasons of the page's verdict
 /// ([`Conclusion`](crate::report::Conclusion)).

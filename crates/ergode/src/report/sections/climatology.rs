@@ -7,7 +7,7 @@ use crate::validate::Climatology;
 /// Coordinates that are drawn.
 const PANELS: usize = 12;
 
-/// Mean and standard deviation by phase, model beside data.
+/// Mean and standard deviation of model and data by phase.
 pub fn climatology_section(climatology: &Climatology) -> Section {
     let root = |list: &[f64]| list.iter().map(|v| v.sqrt()).collect::<Vec<f64>>();
     // The error of a standard deviation is that of the variance over twice the deviation.

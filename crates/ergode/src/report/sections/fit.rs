@@ -97,7 +97,7 @@ fn typeset(monomial: &str) -> String {
     out
 }
 
-/// How well the equations determine the mobility, and what was found.
+/// Quality of the fit of the mobility, and its coefficients.
 pub fn fit_section(fit: &MobilityFit) -> Section {
     let mut section = Section::new("fit", "Fit of the mobility").prose(format!(
         "χ² per equation is {}; it is near 1 if the model and the error bars are right. {} of {} \

@@ -1,4 +1,4 @@
-//! How a network meets the equations that it was trained on.
+//! Residuals of a network in the equations that it was trained on.
 
 use serde::{Deserialize, Serialize};
 

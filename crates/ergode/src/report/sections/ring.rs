@@ -1,4 +1,4 @@
-//! Closures of a ring of sites beside the data.
+//! Comparison of closures of a ring of sites with data.
 
 use ndarray::Array2;
 

@@ -7,7 +7,7 @@ use crate::score::{Resampling, ScoreCertificate};
 /// Most identities that are drawn.
 const IDENTITIES: usize = 24;
 
-/// What held-out data say about a score.
+/// Quality of a score on held-out data.
 pub fn score_section(certificate: &ScoreCertificate) -> Section {
     let mut section = Section::new("score", "Score").prose(format!(
         "The relative error of the score is at least {} (chance alone gives {}). The relative error of \

@@ -1,4 +1,4 @@
-//! The model beside the data held out.
+//! Comparison of the model with held-out data.
 
 use ndarray::Array2;
 
@@ -27,7 +27,7 @@ pub fn validation_page(validation: &Validation) -> Page {
     page
 }
 
-/// What the verdict of a validation means, with its reasons.
+/// Verdict of a validation in words, with its reasons.
 pub(in crate::report) fn validation_conclusion(validation: &Validation) -> Conclusion {
     let summary = match validation.verdict {
         Verdict::Pass => "The model reproduces the held-out data to within their sampling error.",

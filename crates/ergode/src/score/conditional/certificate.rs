@@ -1,4 +1,4 @@
-//! What data say about a conditional score.
+//! Quality of a conditional score, estimated from data.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ use crate::observable::Functions;
 use crate::score::Score;
 use crate::score::identity::{Identity, IdentityTest};
 
-/// What held-out pairs say about a conditional score.
+/// Quality of a conditional score on held-out pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConditionalCertificate {
     /// ⟨s_{t|0}⟩ over the pairs whose x_0 is in a bin of its own coordinate, for each lag, coordinate and
@@ -24,7 +24,7 @@ pub struct ConditionalCertificate {
     /// Root mean square of ⟨φ_m (s_{t|0} + s)⟩ over that of ⟨φ_m s⟩: the relative error of the response that
     /// the score predicts.
     pub relative_error: f64,
-    /// What chance alone gives for it.
+    /// Its value expected by chance alone.
     pub relative_floor: f64,
 }
 

@@ -16,7 +16,7 @@ use crate::score::Score;
 use crate::score::regression::{Denoising, DenoisingTask, NoiseConfig, Noisy, Regression};
 use crate::score::windows::{Layout, Windows};
 
-/// How a conditional score is learned.
+/// Options of a conditional score learned by denoising.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConditionalConfig {
@@ -52,7 +52,7 @@ impl Default for ConditionalConfig {
     }
 }
 
-/// How a conditional score came about.
+/// Record of the training of a conditional score.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConditionalReport {
     /// The configuration.
@@ -134,7 +134,7 @@ pub fn fit_conditional_score(
     })
 }
 
-/// What the network sees of a pair.
+/// Inputs of the network for a pair.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Inputs {
     windows: Windows,

@@ -1,4 +1,4 @@
-//! A ring of sites: the space-time correlations and densities of several closures beside the data.
+//! A ring of sites: space-time correlations and densities of several closures, compared with data.
 
 mod result;
 mod statistics;

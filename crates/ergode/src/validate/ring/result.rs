@@ -1,4 +1,4 @@
-//! What is compared on a ring, and what comes out.
+//! Options and results of the comparison of rings.
 
 use ndarray::{Array2, Array4};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::lagged::Blocking;
 use crate::validate::curves::Comparison;
 use crate::validate::rollout::RolloutRole;
 
-/// What [`compare_rings`](crate::validate::compare_rings) looks at.
+/// Options of [`compare_rings`](crate::validate::compare_rings).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RingCompareConfig {
@@ -68,7 +68,7 @@ pub struct RingErrors {
     pub total: f64,
 }
 
-/// What is known of one rollout on a ring.
+/// Errors of one rollout on a ring.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RingRollout {
     /// Name of the model.
@@ -85,7 +85,7 @@ pub struct RingRollout {
     pub correlation_errors: Array4<f64>,
     /// Correlations of all coordinates at the time of the matrices, (later, earlier).
     pub matrix: Array2<f64>,
-    /// How far C_cd(r, t) is from that of the data.
+    /// Difference of C_cd(r, t) from that of the data.
     pub error: RingErrors,
     /// Standard errors of `error` by the sampling of the rollout, the data being as they are.
     pub standard_error: RingErrors,

@@ -17,7 +17,7 @@ use crate::validate::floor::Norm;
 use crate::validate::observables::Observables;
 use crate::validate::setting::sorted;
 
-/// What the records of a ring have in common.
+/// Properties shared by the records of a ring.
 pub(super) struct Ring<'a> {
     config: &'a RingCompareConfig,
     average: LatticeAverage,
