@@ -81,7 +81,7 @@ def test_benchmarks_are_those_of_the_command_line(cli, tmp_path):
     for results in (theirs, ours):
         del results["wall_s"], results["reproduction"]["seconds"]
     assert ours == theirs
-    assert "beside these" in model.report().html
+    assert "Comparison with the paper" in model.report().html
 
 
 def test_benchmarks_that_do_not_exist_are_refused():

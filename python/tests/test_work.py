@@ -125,7 +125,11 @@ def test_progress_is_shown_where_somebody_watches(data, capfd):
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a terminal")
 def test_progress_on_a_terminal():
     main, other = os.openpty()
-    script = "import ergode as eg; eg.systems.affine2d().generate(time=2e4, save_every=100.0)"
+    # Shown from the start, so that the test does not depend on the speed of the machine.
+    script = (
+        "import ergode as eg; from ergode import _progress; _progress._PATIENCE = 0.0; "
+        "eg.systems.affine2d().generate(time=2e4, save_every=100.0)"
+    )
     process = subprocess.Popen([sys.executable, "-c", script], stderr=other)
     os.close(other)
     shown = b""
