@@ -219,6 +219,7 @@ pub fn fit_mobility_recipe(
         None => longest_decorrelation(ensemble, control)?,
     };
     let mut spaces = Spaces::new(ensemble.dim());
+    let mut lowered = None;
     loop {
         let found = fit_in(ensemble, config, (interval, horizon), &spaces, control);
         let freed = !matches!(
@@ -231,6 +232,21 @@ pub fn fit_mobility_recipe(
             // fewer of them.
             Err(error) if freed && error.is_numerical() && space.degree > space.test_degree => {
                 space.degree -= 1;
+            }
+            // On a curve, or on few distinct values, polynomials of high degree are linearly dependent.
+            Err(error) if !freed && error.is_numerical() && space.degree > 1 => {
+                space.degree -= 1;
+                space.test_degree = space.test_degree.min(space.degree);
+                lowered = Some(error.to_string());
+            }
+            Ok(mut found) => {
+                found.fit.warnings.extend(lowered.map(|error| {
+                    format!(
+                        "the Galerkin space was lowered to degree {}, because in a larger one: {error}",
+                        space.degree
+                    )
+                }));
+                return Ok(found);
             }
             found => return found,
         }
@@ -577,7 +593,8 @@ impl Plan {
             None => fit_mobility_ladder(&equations, &config.ladder(top), control)?,
         };
         let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
-        if let (Some(leading), true) = (config.leading, fit.positivity.is_some()) {
+        let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
+        if let (Some(leading), true) = (config.leading, raised) {
             let both = Ends::BothLeading(leading);
             let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;

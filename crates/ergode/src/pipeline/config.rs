@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::budget::LimitsConfig;
 use super::ring::RingConfig;
 use crate::check::CheckConfig;
 use crate::data::Ensemble;
@@ -47,6 +48,8 @@ pub struct FitConfig {
     pub simulate: RolloutConfig,
     /// The comparison with the held-out data.
     pub validate: ValidateConfig,
+    /// The time that the fit may take.
+    pub limits: LimitsConfig,
 }
 
 impl Default for FitConfig {
@@ -65,6 +68,7 @@ impl Default for FitConfig {
             paper: PaperConfig::default(),
             simulate: RolloutConfig::default(),
             validate: ValidateConfig::default(),
+            limits: LimitsConfig::default(),
         }
     }
 }
@@ -117,8 +121,8 @@ pub enum ScoreKind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RolloutConfig {
-    /// Numerical scheme.
-    pub scheme: Scheme,
+    /// Numerical scheme; by default Euler's, or Platen's for a rotation that is fast beside its damping.
+    pub scheme: Option<Scheme>,
     /// Step of the scheme; by default found by halving.
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
@@ -132,7 +136,7 @@ pub struct RolloutConfig {
 impl Default for RolloutConfig {
     fn default() -> Self {
         Self {
-            scheme: Scheme::default(),
+            scheme: None,
             dt: None,
             length: 1.0,
             time: None,

@@ -1,6 +1,8 @@
 //! From data to a verdict: check, score, mobility, simulation, validation, report, in one call.
 
+mod budget;
 mod config;
+mod fallback;
 mod fitted;
 mod folder;
 mod found;
@@ -15,6 +17,7 @@ mod score;
 mod store;
 mod truth;
 
+pub use budget::LimitsConfig;
 pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
