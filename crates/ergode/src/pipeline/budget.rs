@@ -1,7 +1,5 @@
 //! The time that a fit may take.
 
-use serde::{Deserialize, Serialize};
-
 use super::config::{FitConfig, ScoreKind};
 use crate::clock::Clock;
 use crate::error::{Result, require_positive};
@@ -9,16 +7,6 @@ use crate::mobility::Recipe;
 
 /// Seconds of a fit that says nothing of its time.
 const SECONDS: f64 = 600.0;
-
-/// Limits of a fit.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
-    /// Seconds for the whole fit. A stage that would take more than its share is stopped, and the fit continues
-    /// with less and says so. By default 600; no limit for rings, the paper's recipe, and networks set by
-    /// `score.kind`.
-    pub seconds: Option<f64>,
-}
 
 /// What is left of the time.
 pub(super) struct Budget {

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::budget::LimitsConfig;
 use super::ring::RingConfig;
 use crate::check::CheckConfig;
 use crate::data::Ensemble;
@@ -143,6 +142,16 @@ impl Default for RolloutConfig {
             trajectories: 64,
         }
     }
+}
+
+/// Limits of a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Seconds for the whole fit. A stage that would take more than its share is stopped, and the fit continues
+    /// with less and says so. By default 600; no limit for rings, the paper's recipe, and networks set by
+    /// `score.kind`.
+    pub seconds: Option<f64>,
 }
 
 impl FitConfig {

@@ -2,7 +2,8 @@
 
 use ndarray::{Array1, Array2};
 
-use super::config::{FitConfig, ScoreConfig};
+use super::blame::{allowed, fell_back, mobility_is_set, score_is_set};
+use super::config::FitConfig;
 use super::found::MobilityFound;
 use super::mobility::{by_recipe, constant};
 use super::score::ScoreFound;
@@ -13,73 +14,11 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity, Verdict};
 use crate::linalg;
-use crate::mobility::{MeasurementNoise, PaperConfig, Recipe, RecipeConfig};
+use crate::mobility::{MeasurementNoise, Recipe, RecipeConfig};
 use crate::model::StoredScore;
 use crate::observable::Monomials;
 use crate::report::MobilityResults;
-use crate::score::{
-    ClosedFormScore, Confinement, Gradients, ResampleConfig, Score, ScoreCertificate,
-};
-
-/// Whether something simpler may take the place of work that failed so. A wrong option that was `set` is an
-/// error of the user, who must see it; what the data do not allow is not.
-pub(super) fn allowed(error: &Error, set: bool) -> bool {
-    !(error.is_interrupted() || error.is_file() || (set && error.is_bad_input()))
-}
-
-/// Whether options of the score are set that may be wrong by themselves.
-pub(super) fn score_is_set(config: &FitConfig) -> bool {
-    let (score, default) = (&config.score, ScoreConfig::default());
-    config.ring.sites > 0
-        || score.closed_form.ridges != default.closed_form.ridges
-        || score.closed_form.folds != default.closed_form.folds
-        || score
-            .closed_form
-            .degrees
-            .windows(2)
-            .any(|pair| pair[0] >= pair[1])
-        || certificate_is_set(config)
-}
-
-/// Whether options of the score's certificate are set that may be wrong by themselves.
-pub(super) fn certificate_is_set(config: &FitConfig) -> bool {
-    let (runs, default) = (
-        &config.score.certificate.resample,
-        ResampleConfig::default(),
-    );
-    runs.time != default.time || runs.step != default.step
-}
-
-/// Whether options of the mobility are set that may be wrong by themselves.
-pub(super) fn mobility_is_set(config: &FitConfig) -> bool {
-    let (mobility, default) = (&config.mobility, RecipeConfig::default());
-    config.ring.sites > 0
-        || matches!(mobility.noise, MeasurementNoise::Variances(_))
-        || mobility.mask.is_some()
-        || mobility.mean.is_some()
-        || !mobility.floors.is_empty()
-        || mobility.ridges != default.ridges
-        || mobility.folds != default.folds
-        || config.paper != PaperConfig::default()
-}
-
-/// Whether options of the comparison are set that may be wrong by themselves.
-pub(super) fn validation_is_set(config: &FitConfig) -> bool {
-    let validate = &config.validate;
-    !(validate.observables.is_empty() && validate.other_observables.is_empty())
-}
-
-/// The finding on a part that took the place of one that failed.
-pub(super) fn fell_back(
-    severity: Severity,
-    failed: &str,
-    error: &Error,
-    instead: &str,
-    advice: &str,
-) -> Finding {
-    let message = format!("{failed} failed ({error}); {instead}");
-    Finding::new(FindingKind::Fallback, severity, message, advice)
-}
+use crate::score::{ClosedFormScore, Confinement, Gradients, Score, ScoreCertificate};
 
 /// The report of a record whose check failed: its scales and nothing else.
 pub(super) fn unchecked(record: &Ensemble, error: &Error) -> Result<CheckReport> {

@@ -7,6 +7,7 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::blame;
 use super::budget::Budget;
 use super::config::FitConfig;
 use super::fallback::{self, Search};
@@ -128,13 +129,13 @@ impl Task<'_> {
         let mut findings = self.plan.noticed.clone();
         let parts = self.parts(checkpoints, &mut seconds, &mut findings, control)?;
         match self.assemble(parts, seconds.clone(), findings.clone(), control) {
-            Err(error) if fallback::allowed(&error, false) => {
+            Err(error) if blame::allowed(&error, false) => {
                 let instead =
                     "a normal law with the constant diffusion of the increments was used instead";
                 let advice = "lower the degrees (mobility.max_degrees), or give a longer record";
                 let severity = Severity::Fail;
                 let what = "the learned model";
-                findings.push(fallback::fell_back(severity, what, &error, instead, advice));
+                findings.push(blame::fell_back(severity, what, &error, instead, advice));
                 let simplest = fallback::simplest(self.training, &error)?;
                 self.assemble(simplest, seconds, findings, control)
             }
@@ -317,14 +318,12 @@ impl Task<'_> {
         let (training, config) = (self.training, self.config);
         let work = || by_network(training, config, self.plan.horizon, checkpoints, control);
         match control.within(self.budget.share(0.6), work) {
-            Err(error) if fallback::allowed(&error, fallback::mobility_is_set(config)) => {
+            Err(error) if blame::allowed(&error, blame::mobility_is_set(config)) => {
                 let failed = "the paper's recipe, which was asked for,";
                 let instead = "a closed-form score and a constant mobility are used instead";
                 let advice = "use --recipe auto";
                 let severity = Severity::Warn;
-                findings.push(fallback::fell_back(
-                    severity, failed, &error, instead, advice,
-                ));
+                findings.push(blame::fell_back(severity, failed, &error, instead, advice));
                 Ok(None)
             }
             found => found.map(Some),
@@ -368,17 +367,15 @@ impl Task<'_> {
             Ok((found, score))
         };
         let found = control.within(self.budget.share(0.5), work);
-        let set = fallback::mobility_is_set(config) || fallback::score_is_set(config);
+        let set = blame::mobility_is_set(config) || blame::score_is_set(config);
         match found {
-            Err(error) if fallback::allowed(&error, set) => {
+            Err(error) if blame::allowed(&error, set) => {
                 let failed = "the correction for measurement noise";
                 let instead = "the fit does without it";
                 let advice = "expect a diffusion that is too large; give a longer record, or the variances of \
                               the noise (mobility.noise)";
                 let severity = Severity::Warn;
-                findings.push(fallback::fell_back(
-                    severity, failed, &error, instead, advice,
-                ));
+                findings.push(blame::fell_back(severity, failed, &error, instead, advice));
                 Ok(None)
             }
             found => found.map(Some),

@@ -1,5 +1,6 @@
 //! From data to a verdict: check, score, mobility, simulation, validation, report, in one call.
 
+mod blame;
 mod budget;
 mod config;
 mod fallback;
@@ -17,8 +18,7 @@ mod score;
 mod store;
 mod truth;
 
-pub use budget::LimitsConfig;
-pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use ring::{RingConfig, RingSpan};

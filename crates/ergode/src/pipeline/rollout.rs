@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blame;
 use super::config::FitConfig;
-use super::fallback;
 use crate::check::{decorrelation_times, mean_interval};
 use crate::clock::Clock;
 use crate::control::Control;
@@ -191,7 +191,7 @@ pub(super) fn judge(
     let held_out = &*model.observation().stationary(held_out)?;
     let compared = validate_rollouts(held_out, &runs.rollouts, &config.validate, control);
     let mut validation = match compared {
-        Err(error) if fallback::allowed(&error, fallback::validation_is_set(config)) => {
+        Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
             Validation::missing(model.names(), &error.to_string(), &config.validate)
         }
         compared => compared?,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::blame;
 use super::budget::Budget;
 use super::config::FitConfig;
 use super::fallback;
@@ -175,7 +176,7 @@ impl<'a> Run<'a> {
     fn checked(&self) -> Result<CheckReport> {
         let check = || check_ensemble(&self.record, &self.config.check, self.control);
         match self.control.within(self.budget.share(0.2), check) {
-            Err(error) if fallback::allowed(&error, false) => self
+            Err(error) if blame::allowed(&error, false) => self
                 .record
                 .intact(fallback::unchecked(&self.record, &error)),
             check => check,
@@ -190,8 +191,8 @@ impl<'a> Run<'a> {
             split = split.or_else(|_| record.split(fraction, part * plan.horizon));
         }
         match split {
-            Err(error) if fallback::allowed(&error, !(fraction > 0.0 && fraction < 1.0)) => {
-                plan.noticed.push(fallback::fell_back(
+            Err(error) if blame::allowed(&error, !(fraction > 0.0 && fraction < 1.0)) => {
+                plan.noticed.push(blame::fell_back(
                     Severity::Fail,
                     "holding out a part of the record",
                     &error,
@@ -253,9 +254,7 @@ impl<'a> Run<'a> {
         self.control.stage("simulating");
         let custom = self.config.simulate.dt.is_some() || self.config.simulate.time.is_some();
         match self.record.intact(self.simulate(learned)) {
-            Err(error) if fallback::allowed(&error, custom) => {
-                Ok(Rolled::Missing(error.to_string()))
-            }
+            Err(error) if blame::allowed(&error, custom) => Ok(Rolled::Missing(error.to_string())),
             runs => Ok(Rolled::Done(Box::new(runs?))),
         }
     }
@@ -283,7 +282,7 @@ impl<'a> Run<'a> {
                 less.simulate.trajectories =
                     (LESS * config.simulate.trajectories as f64).ceil() as usize;
                 let mut runs = run(&less)?;
-                runs.findings.push(fallback::fell_back(
+                runs.findings.push(blame::fell_back(
                     Severity::Warn,
                     "a simulation of full length",
                     &error,
@@ -327,7 +326,7 @@ impl<'a> Run<'a> {
                 .record
                 .intact(control.within(self.budget.share(0.8), work));
             match judged {
-                Err(error) if fallback::allowed(&error, fallback::validation_is_set(config)) => {
+                Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
                     Ok(missing(&error.to_string()))
                 }
                 judged => judged,

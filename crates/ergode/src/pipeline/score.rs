@@ -4,8 +4,8 @@ use std::path::Path;
 
 use ndarray::ArrayView2;
 
+use super::blame;
 use super::config::{FitConfig, ScoreKind};
-use super::fallback;
 use super::lattice::ring_score;
 use super::truth::COMPARED;
 use crate::control::Control;
@@ -89,7 +89,7 @@ pub(super) fn find_score(
                 return Ok(first);
             }
             let mut second = match network() {
-                Err(error) if fallback::allowed(&error, false) => {
+                Err(error) if blame::allowed(&error, false) => {
                     let rejected = 100.0 * first.certificate.relative_error;
                     first.reason = format!(
                         "held-out data reject the closed form (relative error at least {rejected:.1} %), but \
@@ -178,7 +178,7 @@ pub(super) fn judge(
     }
     let certificate = certify_score(score.as_score(), held_out, &library, &judging, control);
     let certificate = match certificate {
-        Err(error) if fallback::allowed(&error, fallback::certificate_is_set(config)) => {
+        Err(error) if blame::allowed(&error, blame::certificate_is_set(config)) => {
             ScoreCertificate::missing(held_out.dim(), &error.to_string())
         }
         certificate => certificate?,
