@@ -24,6 +24,7 @@ mod nn;
 mod observable;
 mod observe;
 mod pipeline;
+mod pipeline_hostile;
 mod pipeline_uneven;
 mod report;
 mod report_ring;

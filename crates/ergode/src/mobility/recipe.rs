@@ -278,10 +278,8 @@ pub fn fit_mobility_recipe(
     if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
         return fit(config.recipe);
     }
-    let generator = fit(Recipe::Generator);
-    let generator = interrupted(generator, control)?;
-    let mobility = fit(Recipe::Semigroup);
-    match (generator, interrupted(mobility, control)?) {
+    match (fit(Recipe::Generator), fit(Recipe::Semigroup)) {
+        (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
         (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
         (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
             found.reason = format!("the other form failed: {other}");
@@ -289,15 +287,6 @@ pub fn fit_mobility_recipe(
         }
         (Err(_), Err(error)) => Err(error),
     }
-}
-
-/// The result of a fit that may fail, unless the work is to stop.
-fn interrupted(
-    found: Result<RecipeFit>,
-    control: &Control,
-) -> Result<std::result::Result<RecipeFit, Error>> {
-    control.advance(0)?;
-    Ok(found)
 }
 
 /// χ² per equation up to which a fit is as good as the data can show.
@@ -329,14 +318,34 @@ fn fit_shrinking(
     control: &Control,
 ) -> Result<RecipeFit> {
     let mut spaces = Spaces::new(ensemble.dim());
+    let mut lowered = None;
+    let freed = !matches!(
+        config.noise,
+        MeasurementNoise::Auto | MeasurementNoise::None
+    );
     loop {
         let found = fit_in(ensemble, config, (interval, horizon), &spaces, control);
         let space = spaces.space(config.recipe);
         match found {
-            // Moments of high degree are the least certain, and of few samples the polynomials are
-            // dependent: a smaller space needs fewer of them.
-            Err(error) if error.is_numerical() && space.degree > space.test_degree => {
+            // Moments freed from noise are less certain, those of high degree most: a smaller space needs
+            // fewer of them.
+            Err(error) if freed && error.is_numerical() && space.degree > space.test_degree => {
                 space.degree -= 1;
+            }
+            // On a curve, or on few distinct values, polynomials of high degree are linearly dependent.
+            Err(error) if !freed && error.is_numerical() && space.degree > 1 => {
+                space.degree -= 1;
+                space.test_degree = space.test_degree.min(space.degree);
+                lowered = Some(error.to_string());
+            }
+            Ok(mut found) => {
+                found.fit.warnings.extend(lowered.map(|error| {
+                    format!(
+                        "the Galerkin space was lowered to degree {}, because in a larger one: {error}",
+                        space.degree
+                    )
+                }));
+                return Ok(found);
             }
             found => return found,
         }
@@ -695,7 +704,8 @@ impl Plan {
             }
         };
         let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
-        if let (Some(leading), true) = (config.leading, fit.positivity.is_some()) {
+        let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
+        if let (Some(leading), true) = (config.leading, raised) {
             let both = Ends::BothLeading(leading);
             let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;

@@ -144,7 +144,7 @@ pub(super) fn find_structure(
 }
 
 /// Φ from the integrated covariance of coordinates and score over short lags.
-fn constant(
+pub(super) fn constant(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,
