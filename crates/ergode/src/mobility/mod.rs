@@ -21,6 +21,7 @@ mod paper;
 mod positive;
 mod propagator;
 mod recipe;
+mod restandardise;
 mod result;
 mod semigroup;
 mod structure;
