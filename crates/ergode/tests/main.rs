@@ -3,6 +3,7 @@
 mod check;
 mod data;
 mod data_support;
+mod invariance;
 mod lagged;
 mod lagged_uneven;
 mod mobility;

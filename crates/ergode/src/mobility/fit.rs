@@ -7,6 +7,7 @@ use super::config::MobilityConfig;
 use super::equations::Equations;
 use super::identifiability::{Evidence, Identifiability};
 use super::linear::LinearMobility;
+use super::restandardise::printed_errors;
 use super::result::{MobilityFit, RidgeTrial};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -516,6 +517,9 @@ impl<'a> Solver<'a> {
         let ids = self.equations.block_ids();
         let mobility = LinearMobility::new(self.equations.basis().clone(), coefficients.clone())?
             .with_errors(CoefficientErrors::new(&ids, &jackknife.deviations));
+        let moments: Vec<_> = self.left_out.iter().map(|part| part.moments()).collect();
+        let basis = self.equations.basis();
+        let errors = printed_errors(basis, coefficients.view(), &jackknife.deviations, &moments)?;
         let coarse = self.equations.coarser()?;
         let closure = coarse
             .as_deref()
@@ -547,6 +551,7 @@ impl<'a> Solver<'a> {
         let warnings = [identifiability.warning(), unclosed, unfinished];
         Ok(MobilityFit {
             jackknife,
+            errors,
             chi2_per_equation: mean_square(&fitted),
             condition: singular_values[0] / singular_values[singular_values.len() - 1],
             effective_rank: identifiability.fixed(),

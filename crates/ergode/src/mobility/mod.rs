@@ -22,6 +22,7 @@ mod paper;
 mod positive;
 mod propagator;
 mod recipe;
+mod restandardise;
 mod result;
 mod semigroup;
 mod structure;
