@@ -39,6 +39,7 @@ mod score_neural;
 mod simulate;
 mod support;
 mod systems;
+mod systems_stationary;
 mod validate;
 mod validate_physics;
 mod validate_ring;
