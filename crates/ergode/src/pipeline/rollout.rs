@@ -17,7 +17,8 @@ use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
 use crate::simulate::SimulateConfig;
 use crate::validate::{
     Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
-    compare_climatology, compare_spectra, validate_rollouts,
+    compare_climatology, compare_spectra, refuse_unusable,
+    validate_rollouts,
 };
 
 /// Results of the simulations.
@@ -85,7 +86,10 @@ pub fn validate_model(
     config: &FitConfig,
     control: &Control,
 ) -> Result<(Validation, Runs)> {
+    config.check()?;
     let held_out = &*config.record(held_out)?;
+    let stationary = model.observation().stationary(held_out)?;
+    refuse_unusable(&config.validate, &stationary, control)?;
     let excerpt = &*held_out.excerpt(most_samples(model.dim()))?;
     let record = &*model.observation().stationary(record.unwrap_or(excerpt))?;
     let clock = Clock::start();

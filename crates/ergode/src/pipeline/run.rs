@@ -25,7 +25,7 @@ use crate::report::{
 };
 use crate::score::ExactScore;
 use crate::systems::ExactFields;
-use crate::validate::Validation;
+use crate::validate::{Validation, refuse_unusable};
 
 /// Components of a spin.
 const SPIN: usize = 3;
@@ -116,6 +116,7 @@ impl<'a> Run<'a> {
             None => Observation::plain(record.names()),
         };
         let plan = Plan::for_record(&check, &observation, config)?;
+        refuse_unusable(&config.validate, &*observation.stationary(record)?, self.control)?;
         let (training, held_out) = record.split(config.held_out, plan.horizon)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;
