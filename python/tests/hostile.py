@@ -47,21 +47,25 @@ class Outcome:
 
 
 def run(program, arguments, folder, *, stdout=None, stderr=None, space=ADDRESS_SPACE, processes=None,
-        seconds=SECONDS, environment=None):
-    """Runs a command under limits and measures its peak memory."""
+        seconds=SECONDS, wall=None):
+    """Runs a command under limits and measures its peak memory and the time of its threads.
+
+    `seconds` limits the time on processors, so that it does not depend on what else the machine does; `wall` the
+    time that passes.
+    """
 
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (space, space))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
         if processes is not None:
             if os.getuid() == 0:
                 os.setgid(65534)
                 os.setuid(65534)
             resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
 
-    started = time.monotonic()
     child = subprocess.Popen(
-        [str(program), *map(str, arguments)], cwd=folder, preexec_fn=limit, env=environment,
+        [str(program), *map(str, arguments)], cwd=folder, preexec_fn=limit,
         stdin=subprocess.DEVNULL, stdout=stdout or subprocess.PIPE, stderr=stderr or subprocess.PIPE,
     )
     read = {}
@@ -73,7 +77,7 @@ def run(program, arguments, folder, *, stdout=None, stderr=None, space=ADDRESS_S
     readers = [threading.Thread(target=drain, args=pair) for pair in pipes]
     for reader in readers:
         reader.start()
-    killer = threading.Timer(seconds, child.kill)
+    killer = threading.Timer(10 * seconds if wall is None else wall, child.kill)
     killer.start()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
@@ -81,7 +85,7 @@ def run(program, arguments, folder, *, stdout=None, stderr=None, space=ADDRESS_S
     for reader in readers:
         reader.join()
     return Outcome(child.returncode, read.get("out", ""), read.get("err", ""), usage.ru_maxrss * 1024,
-                   time.monotonic() - started)
+                   usage.ru_utime + usage.ru_stime)
 
 
 @dataclass
@@ -435,9 +439,9 @@ def ranges():
     for name, kind, least, most in re.findall(r"const (\w+): Range = " + pattern, text):
         named[name] = Range(kind, number(least), number(most))
     table = {}
-    for key, kind, least, most in re.findall(r'\("(' + KEY + r')",\s*' + pattern, text):
+    for key, kind, least, most in re.findall(r'\(\s*"(' + KEY + r')",\s*' + pattern, text):
         table[key] = Range(kind, number(least), number(most))
-    for key, name in re.findall(r'\("(' + KEY + r')",\s*([A-Z_]+)\)', text):
+    for key, name in re.findall(r'\(\s*"(' + KEY + r')",\s*([A-Z_]+)\)', text):
         table[key] = named[name]
     return table
 
@@ -512,7 +516,8 @@ def configurations(program, folder, count, seed=0, seconds=20, show=print):
         shutil.rmtree(target, ignore_errors=True)
         shutil.copytree(folder / "base", target)
         found = run(program, ["fit", "d.npz", "-o", "drawn", *changes], folder, seconds=seconds, space=4 * GIB)
-        unfinished = found.code == -signal.SIGKILL and found.seconds >= seconds and longer
+        stopped = found.code in (-signal.SIGKILL, -signal.SIGXCPU)
+        unfinished = stopped and longer and found.seconds > 0.5 * seconds
         name = "unfinished" if unfinished else found.code
         codes[name] = codes.get(name, 0) + 1
         problems = []
@@ -543,12 +548,15 @@ def kills(program, folder, count, seed=0, show=print):
     whole = run(program, ["fit", "k.npz", "-o", "whole"], folder, seconds=300)
     assert whole.code == 0, whole.err
     expected, draw, killed, wrong, stages = outcome(folder / "whole"), random.Random(seed), 0, 0, {}
+    started = time.monotonic()
+    run(program, ["fit", "k.npz", "-o", "timed"], folder, seconds=300)
+    length = time.monotonic() - started
     while killed < count:
         target = folder / "killed"
         shutil.rmtree(target, ignore_errors=True)
         while True:
-            patience = draw.uniform(0.0, whole.seconds)
-            found = run(program, ["fit", "k.npz", "-o", "killed"], folder, seconds=patience)
+            patience = draw.uniform(0.0, length)
+            found = run(program, ["fit", "k.npz", "-o", "killed"], folder, wall=patience, seconds=300)
             if found.code != -signal.SIGKILL:
                 break
             killed += 1
@@ -566,6 +574,7 @@ def kills(program, folder, count, seed=0, show=print):
 
 def perform(files, case):
     settings = dict(case.options)
+    settings.setdefault("wall", 60)
     opened = {name: settings[name]() for name in ("stdout", "stderr") if name in settings}
     try:
         return run(files.program, case.arguments, files.folder, seconds=case.seconds + 5, **{**settings, **opened})
@@ -612,12 +621,13 @@ def main():
     parser.add_argument("--draws", type=int, default=0, help="fit with so many drawn configurations instead")
     parser.add_argument("--kills", type=int, default=0, help="kill fits so often instead")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=20, help="how long a drawn configuration may go on")
     arguments = parser.parse_args()
     program = arguments.program.resolve()
     groups = [group for group in GROUPS if arguments.only in group.__name__]
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         if arguments.draws:
-            wrong = configurations(program, Path(folder), arguments.draws, arguments.seed)
+            wrong = configurations(program, Path(folder), arguments.draws, arguments.seed, arguments.seconds)
         elif arguments.kills:
             wrong = kills(program, Path(folder), arguments.kills, arguments.seed)
         else:

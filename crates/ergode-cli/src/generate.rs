@@ -99,7 +99,7 @@ fn make(
     let budget = arguments.memory * (1u64 << 30) as f64;
     if !(1e6..=1e18).contains(&budget) {
         return Err(Failed::input(format!(
-            "--memory {}: give a number of GiB from 0.001 to 1e9",
+            "--memory {:e}: give a number of GiB from 0.001 to 1e9",
             arguments.memory
         )));
     }

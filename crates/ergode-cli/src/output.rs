@@ -53,9 +53,9 @@ pub(crate) fn report(json: bool, result: &Value, sentence: &str) -> Result<(), F
 pub(crate) fn print(text: &str) -> Result<(), Failed> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(Failed::other(format!("the result could not be printed to standard output: {error}")))
-        }
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failed::other(format!(
+            "the result could not be printed to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }
@@ -70,9 +70,8 @@ const LONGEST: u64 = 1 << 24;
 
 /// Read a text file, which may be a pipe.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failed> {
-    let failed = |problem: &dyn std::fmt::Display| {
-        Failed::input(format!("{}: {problem}", shown(path)))
-    };
+    let failed =
+        |problem: &dyn std::fmt::Display| Failed::input(format!("{}: {problem}", shown(path)));
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| failed(&error))?;
     let read = file.take(LONGEST + 1).read_to_end(&mut bytes);

@@ -28,7 +28,9 @@ pub(crate) fn stop_on_interrupt() {
         CONTROL.stop();
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        note(&format!("warning: Ctrl-C will leave temporary files behind ({error})"));
+        note(&format!(
+            "warning: Ctrl-C will leave temporary files behind ({error})"
+        ));
     }
 }
 

@@ -11,7 +11,9 @@ pub(crate) fn start() {
         _ if allowed > wanted => return,
         // One is left to show progress.
         2.. => rayon::ThreadPoolBuilder::new().num_threads(allowed - 1),
-        _ => rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread(),
+        _ => rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .use_current_thread(),
     };
     // A pool that was started before is as good.
     let _ = pool.build_global();

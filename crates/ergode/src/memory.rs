@@ -68,7 +68,10 @@ fn claim_from(what: &str, factors: &[(&str, u64)], bytes: u64, budget: u64) -> R
     if wanted <= u128::from(budget) {
         return Ok(());
     }
-    let listed: Vec<String> = factors.iter().map(|(name, n)| format!("{name} = {n}")).collect();
+    let listed: Vec<String> = factors
+        .iter()
+        .map(|(name, n)| format!("{name} = {n}"))
+        .collect();
     let (first, others) = factors.split_first().expect("a size has a factor");
     let most = u128::from(budget) / product(others).max(1);
     let advice = match most {
@@ -108,7 +111,10 @@ mod tests {
 
     #[test]
     fn limits_are_read_in_the_words_of_the_kernel() {
-        assert_eq!(kilobytes("A: 1 kB\nMemAvailable:   12 kB\n", "MemAvailable:"), Some(12288));
+        assert_eq!(
+            kilobytes("A: 1 kB\nMemAvailable:   12 kB\n", "MemAvailable:"),
+            Some(12288)
+        );
         let line = "Max address space         8192000000           unlimited            bytes";
         assert_eq!(address_space(line), Some(8_192_000_000));
         let line = "Max address space         unlimited            unlimited            bytes";
@@ -118,8 +124,14 @@ mod tests {
 
     #[test]
     fn a_request_is_multiplied_out_without_overflow() {
-        let factors = [("trajectories", u64::MAX), ("samples", u64::MAX), ("coordinates", 4)];
-        let message = claim_from("the samples", &factors, 8, 1 << 30).unwrap_err().to_string();
+        let factors = [
+            ("trajectories", u64::MAX),
+            ("samples", u64::MAX),
+            ("coordinates", 4),
+        ];
+        let message = claim_from("the samples", &factors, 8, 1 << 30)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("reduce"), "{message}");
         let factors = [("trajectories", 1_000_000_000_000), ("samples", 2)];
         let error = claim_from("the samples", &factors, 8, 1 << 30).unwrap_err();
@@ -127,8 +139,19 @@ mod tests {
         let message = error.to_string();
         assert!(message.contains("14.6 TiB"), "{message}");
         assert!(message.contains("1.0 GiB"), "{message}");
-        assert!(message.contains("trajectories = 67108864 would fit"), "{message}");
-        assert!(claim_from("the samples", &[("trajectories", 67_108_864), ("samples", 2)], 8, 1 << 30).is_ok());
+        assert!(
+            message.contains("trajectories = 67108864 would fit"),
+            "{message}"
+        );
+        assert!(
+            claim_from(
+                "the samples",
+                &[("trajectories", 67_108_864), ("samples", 2)],
+                8,
+                1 << 30
+            )
+            .is_ok()
+        );
     }
 
     #[test]

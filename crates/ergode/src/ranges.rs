@@ -59,8 +59,16 @@ impl Range {
     }
 
     pub(crate) fn contains(self, value: f64) -> bool {
-        let above = if self.open { value > self.least } else { value >= self.least };
-        let below = if self.below { value < self.most } else { value <= self.most };
+        let above = if self.open {
+            value > self.least
+        } else {
+            value >= self.least
+        };
+        let below = if self.below {
+            value < self.most
+        } else {
+            value <= self.most
+        };
         above && below && !(self.whole && value.fract() != 0.0)
     }
 
@@ -90,7 +98,11 @@ fn shown(value: f64) -> String {
 
 impl std::fmt::Display for Range {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let noun = if self.whole { "a whole number" } else { "a number" };
+        let noun = if self.whole {
+            "a whole number"
+        } else {
+            "a number"
+        };
         let least = shown(self.least);
         match self.open {
             true => write!(f, "{noun} above {least} and ")?,
@@ -123,12 +135,21 @@ mod tests {
 
     #[test]
     fn a_refusal_has_the_key_and_the_range() {
-        let message = Range::above(0.0, 1e12).check("simulate.dt", -1.0).unwrap_err().to_string();
+        let message = Range::above(0.0, 1e12)
+            .check("simulate.dt", -1.0)
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             message,
             "simulate.dt = -1 is out of range; give a number above 0 and at most 1e12"
         );
-        let message = Range::whole(2, 1000).check("mobility.folds", 0.0).unwrap_err().to_string();
-        assert_eq!(message, "mobility.folds = 0 is out of range; give a whole number from 2 to 1000");
+        let message = Range::whole(2, 1000)
+            .check("mobility.folds", 0.0)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            message,
+            "mobility.folds = 0 is out of range; give a whole number from 2 to 1000"
+        );
     }
 }

@@ -246,7 +246,10 @@ fn a_description_that_was_changed_by_hand_is_refused() {
     ];
     for change in changes {
         let message = refusal(|folder| rewrite(folder, change));
-        assert!(message.contains("model.json: was changed after it was written"), "{message}");
+        assert!(
+            message.contains("model.json: was changed after it was written"),
+            "{message}"
+        );
     }
     // The twin: laid out anew, but the same.
     let folder = tempdir().unwrap();

@@ -392,7 +392,9 @@ fn delimiter_in(start: &[u8], usual: u8) -> u8 {
         });
         outside.count()
     };
-    let others = [b';', b'\t', b','].into_iter().filter(|&b| b != usual && count(b) > 0);
+    let others = [b';', b'\t', b',']
+        .into_iter()
+        .filter(|&b| b != usual && count(b) > 0);
     // Between semicolons and tabs, commas may be those of numbers.
     let of_numbers = |b: &u8| {
         let numbers = fields(line, *b).all(|f| number_in(f).or(with_point(f)).is_some());

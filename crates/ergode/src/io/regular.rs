@@ -35,7 +35,9 @@ pub(crate) fn refuse_irregular(path: &Path) -> Result<()> {
             "is a folder, a pipe or a device; put a regular file in its place, or remove it",
         ));
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new(".")).canonicalize();
     match path.canonicalize().map_err(report)? {
         target if target.starts_with(folder.map_err(report)?) => Ok(()),
@@ -119,7 +121,11 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(whole["content"][0], 1.5);
-        for changed in [text.replace("1.5", "1.6"), text[..30].to_owned(), String::new()] {
+        for changed in [
+            text.replace("1.5", "1.6"),
+            text[..30].to_owned(),
+            String::new(),
+        ] {
             fs::write(&path, changed).unwrap();
             let message = read_sealed::<Vec<f64>>(&path).unwrap_err().to_string();
             assert!(message.contains("changed or cut"), "{message}");
@@ -135,7 +141,11 @@ mod tests {
         fs::create_dir(&inside).unwrap();
         let message = |name: &str| read_regular(&inside.join(name)).unwrap_err().to_string();
         symlink("/dev/zero", inside.join("device")).unwrap();
-        assert!(message("device").contains("a pipe or a device"), "{}", message("device"));
+        assert!(
+            message("device").contains("a pipe or a device"),
+            "{}",
+            message("device")
+        );
         fs::create_dir(inside.join("folder")).unwrap();
         assert!(message("folder").contains("is a folder"));
         fs::write(folder.path().join("secret"), "s").unwrap();
@@ -143,7 +153,11 @@ mod tests {
         assert!(message("out").contains("outside its folder"));
         let giant = File::create(inside.join("giant")).unwrap();
         giant.set_len(1 << 42).unwrap();
-        assert!(message("giant").contains("would take 32.0 TiB"), "{}", message("giant"));
+        assert!(
+            message("giant").contains("would take 32.0 TiB"),
+            "{}",
+            message("giant")
+        );
         // A link inside the folder is as good as a file.
         fs::write(inside.join("file"), "s").unwrap();
         symlink("file", inside.join("in")).unwrap();

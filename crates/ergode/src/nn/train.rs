@@ -252,7 +252,9 @@ fn save(path: &Path, state: &State) -> Result<()> {
 
 fn resume(path: &Path, purpose: &str) -> Result<State> {
     let state: State = read_sealed(path).map_err(|error| {
-        Error::input(format!("{error}; delete this training checkpoint to restart the training"))
+        Error::input(format!(
+            "{error}; delete this training checkpoint to restart the training"
+        ))
     })?;
     if state.purpose != purpose {
         return Err(Error::file(

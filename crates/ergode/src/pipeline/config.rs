@@ -184,7 +184,10 @@ impl FitConfig {
             let before = error.span().and_then(|span| text.get(..span.start));
             let place = before.map_or(String::new(), |before| {
                 let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
-                format!("line {}, column {column}: ", before.matches('\n').count() + 1)
+                format!(
+                    "line {}, column {column}: ",
+                    before.matches('\n').count() + 1
+                )
             });
             let message: Vec<&str> = error.message().lines().map(str::trim).collect();
             Error::input(format!("{place}{}", message.join("; ")))

@@ -155,7 +155,9 @@ impl RunFolder {
 
 /// Removes temporary files that a killed process left; the caller has the folder to itself.
 fn remove_unfinished(folders: &[&Path]) {
-    let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok());
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
     for entry in entries.flatten().flatten() {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -193,7 +195,9 @@ pub(super) fn load_record(path: &Path) -> Result<RunRecord> {
 /// Read a file of a finished run.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = read_regular(path).map_err(|error| {
-        Error::input(format!("{error}; give the folder of a finished `ergode fit`"))
+        Error::input(format!(
+            "{error}; give the folder of a finished `ergode fit`"
+        ))
     })?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::file(path, format!("{error}; the file is damaged, rerun the fit")))

@@ -55,7 +55,10 @@ const RANGES: &[(&str, Range)] = &[
     ("subsample.random.fraction", Range::above(0.0, 1.0)),
     ("blocking.per-trajectory", Range::whole(1, 100_000)),
     ("blocking", Range::whole(1, 100_000)),
-    ("statistics.first_trajectory", Range::whole(0, 1_000_000_000_000)),
+    (
+        "statistics.first_trajectory",
+        Range::whole(0, 1_000_000_000_000),
+    ),
     // Scores.
     ("score.closed_form.degrees", Range::whole(1, 30)),
     ("ridges", NOT_NEGATIVE),
@@ -158,7 +161,9 @@ fn range_of(key: &str) -> Option<Range> {
             .is_some_and(|before| before.is_empty() || before.ends_with('.'))
     };
     let fitting = RANGES.iter().filter(|(end, _)| fits(end));
-    fitting.max_by_key(|(end, _)| end.len()).map(|(_, range)| *range)
+    fitting
+        .max_by_key(|(end, _)| end.len())
+        .map(|(_, range)| *range)
 }
 
 impl FitConfig {
@@ -170,8 +175,9 @@ impl FitConfig {
         let numbers = serde_json::to_value(self).expect("a configuration is plain data");
         check_numbers("", &numbers)?;
         // JSON leaves out what is no number, TOML does not.
-        let all = toml::Value::try_from(self)
-            .map_err(|error| Error::input(format!("the configuration cannot be written: {error}")))?;
+        let all = toml::Value::try_from(self).map_err(|error| {
+            Error::input(format!("the configuration cannot be written: {error}"))
+        })?;
         refuse_non_numbers("", &all)?;
         self.validate.validate()
     }
@@ -206,7 +212,9 @@ fn refuse_non_numbers(key: &str, value: &toml::Value) -> Result<()> {
         toml::Value::Table(table) => table
             .iter()
             .try_for_each(|(part, value)| refuse_non_numbers(&inside(key, part), value)),
-        toml::Value::Array(list) => list.iter().try_for_each(|value| refuse_non_numbers(key, value)),
+        toml::Value::Array(list) => list
+            .iter()
+            .try_for_each(|value| refuse_non_numbers(key, value)),
         toml::Value::Float(number) if !number.is_finite() => {
             range_of(key).unwrap_or(FINITE).check(key, *number)
         }
@@ -293,8 +301,12 @@ mod tests {
             ("simulate.trajectories = 0", |c| c.simulate.trajectories = 0),
             ("simulate.dt = NaN", |c| c.simulate.dt = Some(f64::NAN)),
             ("simulate.dt = 1e300", |c| c.simulate.dt = Some(1e300)),
-            ("mobility.ridges = -1", |c| c.mobility.ridges = vec![0.0, -1.0]),
-            ("mobility.horizon = inf", |c| c.mobility.horizon = Some(f64::INFINITY)),
+            ("mobility.ridges = -1", |c| {
+                c.mobility.ridges = vec![0.0, -1.0]
+            }),
+            ("mobility.horizon = inf", |c| {
+                c.mobility.horizon = Some(f64::INFINITY)
+            }),
             ("seed = 1.8446744073709552e19", |c| c.seed = u64::MAX),
             ("mobility.floors", |c| {
                 c.mobility.floors.insert("D".to_owned(), f64::NAN);
@@ -306,18 +318,29 @@ mod tests {
             let error = config.check().unwrap_err();
             let message = error.to_string();
             assert!(error.is_bad_input(), "{message}");
-            assert!(message.contains(expected), "{expected} is not in: {message}");
+            assert!(
+                message.contains(expected),
+                "{expected} is not in: {message}"
+            );
         }
     }
 
     #[test]
     fn a_file_of_numbers_that_are_none_is_refused() {
-        let message = FitConfig::from_toml("[simulate]\ndt = nan\n").unwrap_err().to_string();
+        let message = FitConfig::from_toml("[simulate]\ndt = nan\n")
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("simulate.dt = NaN"), "{message}");
         let message = FitConfig::from_toml("[mobility]\nfolds = 6\nridges = [inf]\n").unwrap_err();
-        assert!(message.to_string().contains("mobility.ridges = inf"), "{message}");
+        assert!(
+            message.to_string().contains("mobility.ridges = inf"),
+            "{message}"
+        );
         let changes = ["simulate.length=0".to_owned()];
-        let message = FitConfig::default().with_changes(&changes).unwrap_err().to_string();
+        let message = FitConfig::default()
+            .with_changes(&changes)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("simulate.length = 0"), "{message}");
     }
 }

@@ -17,8 +17,7 @@ use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
 use crate::simulate::SimulateConfig;
 use crate::validate::{
     Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
-    compare_climatology, compare_spectra, refuse_unusable,
-    validate_rollouts,
+    compare_climatology, compare_spectra, refuse_unusable, validate_rollouts,
 };
 
 /// Results of the simulations.

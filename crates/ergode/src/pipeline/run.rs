@@ -116,7 +116,11 @@ impl<'a> Run<'a> {
             None => Observation::plain(record.names()),
         };
         let plan = Plan::for_record(&check, &observation, config)?;
-        refuse_unusable(&config.validate, &*observation.stationary(record)?, self.control)?;
+        refuse_unusable(
+            &config.validate,
+            &*observation.stationary(record)?,
+            self.control,
+        )?;
         let (training, held_out) = record.split(config.held_out, plan.horizon)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;

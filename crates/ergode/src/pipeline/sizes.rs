@@ -88,18 +88,42 @@ impl FitConfig {
         let joints = (validate.joints as u64).min(dim.saturating_sub(1));
         let bins = validate.joint_bins as u64;
         let families = [
-            ("the correlations", [("validate.lags", validate.lags as u64), ("curves", channels)]),
-            ("the densities", [("validate.bins", validate.bins as u64), ("coordinates", dim)]),
-            ("the joint densities", [("validate.joint_bins squared", bins * bins), ("pairs", joints)]),
+            (
+                "the correlations",
+                [
+                    ("validate.lags", validate.lags as u64),
+                    ("curves", channels),
+                ],
+            ),
+            (
+                "the densities",
+                [
+                    ("validate.bins", validate.bins as u64),
+                    ("coordinates", dim),
+                ],
+            ),
+            (
+                "the joint densities",
+                [
+                    ("validate.joint_bins squared", bins * bins),
+                    ("pairs", joints),
+                ],
+            ),
             (
                 "the spectra",
-                [("validate.frequencies", validate.frequencies as u64), ("coordinates", dim)],
+                [
+                    ("validate.frequencies", validate.frequencies as u64),
+                    ("coordinates", dim),
+                ],
             ),
         ];
         for (what, factors) in families {
             memory::claim(what, &factors, point)?;
         }
-        let drawn = [("validate.draws", validate.draws as u64), ("curves", channels)];
+        let drawn = [
+            ("validate.draws", validate.draws as u64),
+            ("curves", channels),
+        ];
         memory::claim("the draws of the noise floors", &drawn, 8 * 8)
     }
 
@@ -111,7 +135,10 @@ impl FitConfig {
         // One matrix of all pairs for every block.
         let factors = [
             ("score.closed_form.degrees", degree as u64),
-            ("functions of that degree squared", functions.saturating_mul(functions)),
+            (
+                "functions of that degree squared",
+                functions.saturating_mul(functions),
+            ),
         ];
         let blocks = BLOCKS.max(ensemble.len() as u64);
         memory::claim("the score", &factors[1..], 8 * blocks).map_err(|error| {
@@ -174,12 +201,19 @@ mod tests {
         };
         assert!(refusal(long).contains("simulate.trajectories = 1000000"));
         let message = refusal(|c| c.simulate.dt = Some(1e-14));
-        assert!(message.starts_with("simulate.dt = 1e-14 makes"), "{message}");
+        assert!(
+            message.starts_with("simulate.dt = 1e-14 makes"),
+            "{message}"
+        );
         assert!(refusal(|c| c.simulate.dt = Some(1.0)).contains("sampling interval 0.1"));
         let message = refusal(|c| c.score.closed_form.degrees = vec![2, 30]);
-        assert!(message.starts_with("score.closed_form.degrees = 30"), "{message}");
+        assert!(
+            message.starts_with("score.closed_form.degrees = 30"),
+            "{message}"
+        );
         let blocks = |c: &mut FitConfig| {
-            (c.validate.blocking, c.validate.joint_bins) = (Blocking::PerTrajectory(1 << 20), 100_000);
+            (c.validate.blocking, c.validate.joint_bins) =
+                (Blocking::PerTrajectory(1 << 20), 100_000);
         };
         assert!(refusal(blocks).contains("validate.joint_bins"));
     }

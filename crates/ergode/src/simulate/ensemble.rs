@@ -50,12 +50,11 @@ impl SimulateConfig {
     /// # Errors
     /// When a number is out of its range, or there are more samples than can be counted.
     pub fn samples(&self) -> Result<usize> {
-        let key = |name: &str| format!("the {name} of a simulation");
-        let positive = Range::above(0.0, f64::MAX);
-        positive.check(&key("dt"), self.dt)?;
-        positive.check(&key("save_every"), self.save_every)?;
-        Range::closed(0.0, f64::MAX).check(&key("time"), self.time)?;
-        Range::closed(0.0, f64::MAX).check(&key("burn_in"), self.burn_in)?;
+        let not_negative = Range::closed(0.0, 1e100);
+        require_positive("dt", self.dt)?;
+        require_positive("save_every", self.save_every)?;
+        not_negative.check("time", self.time)?;
+        not_negative.check("burn_in", self.burn_in)?;
         let count = (self.time / self.save_every * (1.0 + 1e-12)).floor();
         match countable(count) {
             Some(count) => Ok(count + 1),
@@ -82,7 +81,11 @@ impl SimulateConfig {
         let row = STREAM + STATES * dim as u64;
         memory::claim("the states of the simulation", &[trajectories], 8 * row)?;
         let samples_each = ("samples of each", held(samples) as u64);
-        memory::claim("the simulated samples", &[trajectories, samples_each, dimensions], 8)?;
+        memory::claim(
+            "the simulated samples",
+            &[trajectories, samples_each, dimensions],
+            8,
+        )?;
         Ok(samples)
     }
 }

@@ -48,7 +48,9 @@ fn refuse_infinite(
             trajectory.copy_rows(start..end, &mut rows);
             tile.resize(n * dim, 0.0);
             for (s, row) in rows.chunks_exact(dim).enumerate() {
-                row.iter().enumerate().for_each(|(i, x)| tile[i * n + s] = *x);
+                row.iter()
+                    .enumerate()
+                    .for_each(|(i, x)| tile[i * n + s] = *x);
             }
             values.resize(n * library.len(), 0.0);
             library.values(&tile, &mut values);
@@ -60,7 +62,10 @@ fn refuse_infinite(
             };
             let (k, s) = (place / n, place % n);
             let state = record.names().iter().zip(&rows[s * dim..(s + 1) * dim]);
-            let state: Vec<String> = state.take(6).map(|(name, x)| format!("{name} = {x}")).collect();
+            let state: Vec<String> = state
+                .take(6)
+                .map(|(name, x)| format!("{name} = {x}"))
+                .collect();
             return Err(record.intact::<()>(Ok(())).err().unwrap_or_else(|| {
                 Error::input(format!(
                     "{key}: \"{}\" is {value} in row {} of trajectory {} (both counted from 0), where {}; \
@@ -109,7 +114,10 @@ mod tests {
         );
         assert!(message.contains("x = -0.5"), "{message}");
         let message = refusal(&["x^99999999999"]).unwrap();
-        assert!(message.contains("is inf in row 1 of trajectory 0"), "{message}");
+        assert!(
+            message.contains("is inf in row 1 of trajectory 0"),
+            "{message}"
+        );
         let message = refusal(&["x +"]).unwrap();
         assert!(message.contains("the expression ends"), "{message}");
     }

@@ -265,14 +265,22 @@ fn archives_too_large_for_memory_are_converted_row_by_row() {
         assert_eq!(whole.names(), streamed.names());
     }
     // A compressed archive of several trajectories with padding, and one whose checksum is wrong.
-    let values: Vec<f64> = (0..30).map(|i| if i % 10 > 6 { f64::NAN } else { f64::from(i) }).collect();
-    let arrays = [array("x.npy", "(3, 10, 1)", &values), array("dt.npy", "()", &[0.5])];
+    let values: Vec<f64> = (0..30)
+        .map(|i| if i % 10 > 6 { f64::NAN } else { f64::from(i) })
+        .collect();
+    let arrays = [
+        array("x.npy", "(3, 10, 1)", &values),
+        array("dt.npy", "()", &[0.5]),
+    ];
     let content = archive(CompressionMethod::Deflated, &arrays);
     folder.put("a.npz", &content);
     convert_ensemble(&from, &to, &little, false, &Control::new()).unwrap();
     assert_same(&plain(&from).unwrap(), &plain(&to).unwrap(), true, true);
     let mut content = stored(&arrays);
-    let place = content.windows(8).position(|b| b == 26f64.to_le_bytes()).unwrap();
+    let place = content
+        .windows(8)
+        .position(|b| b == 26f64.to_le_bytes())
+        .unwrap();
     content[place] ^= 1;
     folder.put("a.npz", &content);
     let damaged = convert_ensemble(&from, &to, &little, false, &Control::new());
@@ -293,14 +301,20 @@ fn the_unpacked_size_is_what_counts() {
         };
         read_with(folder.path("zeros.npz"), &options)
     };
-    refused(read(1_000_000), &["GiB of values", "ergode convert --values-only"]);
+    refused(
+        read(1_000_000),
+        &["GiB of values", "ergode convert --values-only"],
+    );
     assert_eq!(read(8_000_000).unwrap().samples(), 1_000_000);
 }
 
 #[test]
 fn an_array_is_chosen_by_name() {
     let folder = Folder::new();
-    let arrays = [array("x.npy", "(2,)", &[1.0, 2.0]), array("v.npy", "(3,)", &[3.0, 4.0, 5.0])];
+    let arrays = [
+        array("x.npy", "(2,)", &[1.0, 2.0]),
+        array("v.npy", "(3,)", &[3.0, 4.0, 5.0]),
+    ];
     folder.put("a.npz", &stored(&arrays));
     let read = |name: &str| {
         let options = ReadOptions {

@@ -275,9 +275,16 @@ impl<'a> Archive<'a> {
             let Some(header) = self.with_array(name, |header, _| Ok(header.clone()))? else {
                 continue;
             };
-            let (_, index) = self.arrays.iter().find(|(n, _)| n == name).expect("it was read");
+            let (_, index) = self
+                .arrays
+                .iter()
+                .find(|(n, _)| n == name)
+                .expect("it was read");
             let what = format!("array '{name}'");
-            let entry = self.zip.by_index(*index).map_err(|e| damaged(self.path, &what, e))?;
+            let entry = self
+                .zip
+                .by_index(*index)
+                .map_err(|e| damaged(self.path, &what, e))?;
             let place = Place {
                 start: entry.data_start().unwrap_or(0),
                 packed: entry.compressed_size(),

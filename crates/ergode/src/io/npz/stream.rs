@@ -58,11 +58,18 @@ impl NpzGrid {
     }
 
     /// A reader that stands at an element of an array.
-    fn reader_at(&mut self, variable: usize, element: usize) -> std::result::Result<&mut Unpacked, Fault> {
+    fn reader_at(
+        &mut self,
+        variable: usize,
+        element: usize,
+    ) -> std::result::Result<&mut Unpacked, Fault> {
         let place = &self.places[variable];
         let readers = &mut self.readers[variable];
         // The one that has least to skip.
-        let near = readers.iter().enumerate().filter(|(_, r)| r.element <= element);
+        let near = readers
+            .iter()
+            .enumerate()
+            .filter(|(_, r)| r.element <= element);
         let chosen = match near.max_by_key(|(_, reader)| reader.element) {
             Some((k, _)) => k,
             None if readers.len() < READERS => {
@@ -71,7 +78,9 @@ impl NpzGrid {
             }
             None => {
                 let all = readers.iter().enumerate();
-                let last = all.max_by_key(|(_, reader)| reader.element).map_or(0, |(k, _)| k);
+                let last = all
+                    .max_by_key(|(_, reader)| reader.element)
+                    .map_or(0, |(k, _)| k);
                 readers[last] = Unpacked::open(&self.path, place)?;
                 last
             }
@@ -95,9 +104,14 @@ impl Grid for NpzGrid {
     ) -> std::result::Result<Vec<f64>, Fault> {
         let shape = self.variables[variable].shape.clone();
         // A box is contiguous if it is whole along all axes behind the first along which it has several.
-        let several = count.iter().position(|&n| n > 1).map_or(shape.len(), |axis| axis + 1);
+        let several = count
+            .iter()
+            .position(|&n| n > 1)
+            .map_or(shape.len(), |axis| axis + 1);
         if (several..shape.len()).any(|axis| count[axis] != shape[axis]) {
-            return fault("is stored column by column; save it as (trajectory, time, dimension) in C order");
+            return fault(
+                "is stored column by column; save it as (trajectory, time, dimension) in C order",
+            );
         }
         let along = start.iter().zip(&shape);
         let position = along.fold(0, |at, (&from, &length)| at * length + from);
@@ -142,7 +156,10 @@ impl Grid for NpzGrid {
     }
 
     fn capacity(&self) -> u64 {
-        let needed = self.places.iter().map(|place| place.header.elements().unwrap_or(0));
+        let needed = self
+            .places
+            .iter()
+            .map(|place| place.header.elements().unwrap_or(0));
         needed.map(|n| n as u64).max().unwrap_or(0).max(self.size)
     }
 }
@@ -161,7 +178,11 @@ impl Unpacked {
         let unpacked: Box<dyn Read> = match place.compression {
             CompressionMethod::Stored => Box::new(packed),
             CompressionMethod::Deflated => Box::new(DeflateDecoder::new(packed)),
-            other => return fault(format!("is compressed by {other:?}; save it with numpy.savez")),
+            other => {
+                return fault(format!(
+                    "is compressed by {other:?}; save it with numpy.savez"
+                ));
+            }
         };
         let mut bytes = CrcReader::new(BufReader::with_capacity(1 << 18, unpacked));
         ArrayHeader::read(&mut bytes)?;
