@@ -47,6 +47,7 @@ impl From<RecipeName> for Recipe {
         match name {
             RecipeName::Auto => Self::Auto,
             RecipeName::Semigroup => Self::Semigroup,
+            RecipeName::Generator => Self::Generator,
             RecipeName::Weak => Self::Weak,
             RecipeName::Paper => Self::Paper,
         }

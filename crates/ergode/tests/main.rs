@@ -7,6 +7,7 @@ mod lagged;
 mod lagged_uneven;
 mod mobility;
 mod mobility_cir;
+mod mobility_generator;
 mod mobility_identifiability;
 mod mobility_lattice;
 mod mobility_neural;

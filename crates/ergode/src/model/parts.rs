@@ -7,6 +7,7 @@ use crate::lagged::CoefficientErrors;
 use crate::mobility::{
     ConstantMobility, LatticeMobility, LinearMobility, Mobility, NeuralMobility,
 };
+use crate::observable::Polynomials;
 use crate::score::{ClosedFormScore, Confinement, LogarithmicScore, NeuralScore, Score};
 
 /// A score that a model owns and saves.
@@ -155,9 +156,25 @@ impl BoundedMobility {
     pub(super) fn is_constant(&self) -> bool {
         match &self.stored {
             StoredMobility::Constant(_) => true,
-            StoredMobility::Linear(mobility) => mobility.basis().degree() == 0,
+            StoredMobility::Linear(mobility) => {
+                mobility.basis().degree() == 0 && mobility.drift().is_none()
+            }
             StoredMobility::Lattice(_) | StoredMobility::Neural(_) => false,
         }
+    }
+
+    /// The drift, where it is an unknown of its own.
+    pub(super) fn drift(&self) -> Option<&Polynomials> {
+        match &self.stored {
+            StoredMobility::Linear(mobility) => mobility.drift(),
+            _ => None,
+        }
+    }
+
+    /// ∂b_i/∂c_k at one raw state, (i, k), where the drift is an unknown of its own.
+    pub(super) fn drift_design(&self, x: &[f64]) -> Option<Array2<f64>> {
+        let drift = self.drift().and(self.polynomials());
+        drift.map(|mobility| mobility.basis().drift_design(x))
     }
 
     pub(super) fn onsite(&self) -> Option<&LinearMobility> {
