@@ -460,7 +460,7 @@ ABSENT = {
     "simulate.dt": 0.01, "simulate.time": 5.0, "validate.horizon": 1.0, "delays.count": 0, "delays.spacing": 0.1,
 }
 WORDS = {
-    "trend": ["none", "linear", "quadratic", "cubic"], "mobility.recipe": ["auto", "semigroup", "weak", "x"],
+    "trend": ["none", "linear", "quadratic", "cubic"], "mobility.recipe": ["auto", "semigroup", "generator", "weak", "x"],
     "score.kind": ["auto", "closed-form", ""], "simulate.scheme": ["euler", "platen", 3], "bridge_gaps": [True, False, 1],
 }
 
