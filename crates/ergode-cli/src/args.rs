@@ -38,6 +38,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Validate(Validate),
     Report(Report),
+    Equation(Equation),
     Reproduce(Reproduce),
     Generate(Generate),
     Convert(Convert),
@@ -260,6 +261,39 @@ pub(crate) struct Validate {
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// Write the learned equation: drift and diffusion in the units of the record.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode equation run\n  \
+        ergode equation run --format latex\n  \
+        ergode equation run --format python -o model.py")]
+pub(crate) struct Equation {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// Text and LaTeX leave out terms below two standard errors; JSON and source code have every term.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: EquationName,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EquationName {
+    /// Plain text with standard errors.
+    Text,
+    /// LaTeX with standard errors.
+    Latex,
+    /// Every term with its standard error.
+    Json,
+    /// Functions for Python and NumPy, and a simulation.
+    Python,
+    /// Functions for Julia.
+    Julia,
+    /// Functions for Rust.
+    Rust,
 }
 
 /// Rewrite the report page of a run, or export its figures.

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod convert;
 mod demo;
+mod equation;
 mod eval;
 mod fit;
 mod generate;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Eval(eval) => eval::run(eval, json),
         Command::Validate(validate) => validate::run(validate, json),
         Command::Report(report) => report::run(report, json),
+        Command::Equation(equation) => equation::run(equation, json),
         Command::Reproduce(reproduce) => reproduce::run(reproduce, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),

@@ -23,7 +23,7 @@ use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::{
-    FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
+    EquationResults,     FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
     SpinMaps,
 };
 use crate::score::ExactScore;
@@ -373,6 +373,7 @@ impl<'a> Run<'a> {
         });
         let validated = runs.results(&validation);
         let mut results = stage.results(model.provenance(), seconds, validated, truth);
+        results.equation = model.written_equation().as_ref().map(EquationResults::new);
         results.observation = prepared.observed.map(|fit| ObservationResults {
             summary: fit.observation.sentences(),
             map: fit.observation,
