@@ -9,9 +9,6 @@ use crate::mobility::{MeasurementNoise, Recipe};
 use crate::observe::Observation;
 use crate::report::Decision;
 
-/// With at least so many trajectories, their starts are enough independent states.
-const MANY_TRAJECTORIES: usize = 20;
-
 /// Plan of a fit.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
@@ -81,7 +78,7 @@ impl Plan {
     }
 
     /// The longest decorrelation time, to which lags reach; the longest usable lag if trajectories are
-    /// shorter than that but many.
+    /// shorter than that.
     fn choose_horizon(&mut self, check: &CheckReport, config: &FitConfig) -> Result<()> {
         let coordinates = check.coordinates.iter();
         let longest = coordinates
@@ -89,11 +86,11 @@ impl Plan {
             .fold(0.0, f64::max);
         let (horizon, reason) = match config.mobility.horizon {
             Some(horizon) => (horizon, "set by mobility.horizon".to_owned()),
-            None if longest == 0.0 && check.trajectories >= MANY_TRAJECTORIES => (
+            None if longest == 0.0 => (
                 check.usable_lags[1],
                 format!(
-                    "no coordinate decorrelates within a trajectory, but {} trajectories have enough \
-                     independent starts; this is the longest usable lag",
+                    "no coordinate decorrelates within a trajectory; this is the longest usable lag of {} \
+                     trajectories",
                     check.trajectories
                 ),
             ),
