@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         }
         ("softspin", _) | (_, None) => {
             return Err(Failed::input(format!(
-                "no demo of {:?}; choose affine2d, cir, double-well or ou",
+                "no demo of {:?}; choose affine2d, cir, double-well, mueller-brown, ou, prinz \
+                 or triple-well",
                 arguments.system
             )));
         }

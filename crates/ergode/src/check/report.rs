@@ -69,7 +69,7 @@ pub struct Curve {
 /// Statistics of one coordinate of the record.
 ///
 /// Times and correlations are those of the record without the trend and the cycles that were found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoordinateReport {
     /// Its name.
     pub name: String,
