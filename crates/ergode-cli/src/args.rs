@@ -241,7 +241,7 @@ pub(crate) struct Simulate {
     /// Time of the first sample, which sets the phase of a cycle [default: start of the record].
     ///
     /// The output includes the trend only if all its times lie within the record.
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(crate) start: Option<f64>,
     /// Write the whole state, including delayed coordinates, instead of the observed coordinates.
     #[arg(long, conflicts_with = "start")]
@@ -460,8 +460,7 @@ pub(crate) enum SchemeName {
 /// quoted pattern with * and ?; its files form one ensemble, in the order of their names. All commands
 /// accept the same inputs.
 ///
-/// Conversion works for files of any size: rows are read in blocks, except for .npz, which is held in
-/// memory. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
+/// Conversion works for files of any size: rows are read in blocks. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
 /// to .npy first.
 #[derive(Debug, Args)]
 #[command(

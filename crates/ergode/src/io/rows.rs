@@ -8,7 +8,7 @@ use super::options::{ReadOptions, check_dt, in_file, refuse_large};
 use super::repeated::merged;
 use crate::control::Control;
 use crate::data::{Ensemble, Times, Trajectory, Units, Values, default_names};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, printable};
 
 /// Numbers of a block, unless a single row has more.
 pub(crate) const BLOCK: usize = 1 << 17;
@@ -152,6 +152,7 @@ pub(crate) fn collect(
     let ensemble = in_file(path, Ensemble::watched(trajectories, control))?;
     let mut ensemble = ensemble.with_repeated_rows(gone);
     if let Some(names) = description.names {
+        let names = names.iter().map(|name| printable(name)).collect();
         ensemble = in_file(path, ensemble.with_names(names))?;
     }
     if let Some(units) = description.units {

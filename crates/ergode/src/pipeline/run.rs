@@ -28,7 +28,7 @@ use crate::report::{
 };
 use crate::score::ExactScore;
 use crate::systems::ExactFields;
-use crate::validate::Validation;
+use crate::validate::{Validation, refuse_unusable};
 
 /// Components of a spin.
 const SPIN: usize = 3;
@@ -153,6 +153,11 @@ impl<'a> Run<'a> {
         };
         let mut plan = Plan::for_record(&check, &observation, config)?;
         plan.noticed.extend(self.left_out.clone());
+        refuse_unusable(
+            &config.validate,
+            &*observation.stationary(record)?,
+            self.control,
+        )?;
         let (training, held_out) = self.split(&mut plan)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;

@@ -3,7 +3,7 @@
 use std::f64::consts::{PI, TAU};
 use std::ops::Range;
 
-use super::Law;
+use super::samples::Law;
 use crate::check::report::Angle;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 

@@ -1,6 +1,6 @@
 //! Hard bounds: values at which samples pile up, and edges without a tail.
 
-use super::Law;
+use super::samples::Law;
 use crate::check::report::{Bound, BoundKind, Bounds};
 use crate::finding::{Finding, FindingKind, Severity, digits};
 

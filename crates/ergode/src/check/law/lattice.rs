@@ -1,6 +1,6 @@
 //! Rounded and counted values: a lattice.
 
-use super::Law;
+use super::samples::Law;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 
 /// Samples for each value of the lattice, at least.

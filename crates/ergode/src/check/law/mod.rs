@@ -4,37 +4,16 @@ mod angle;
 mod bounds;
 mod lattice;
 mod outlier;
+mod samples;
 mod tail;
+
+use samples::Law;
 
 use super::excerpt::Excerpt;
 use super::report::CheckReport;
 
 /// Samples below which laws are not looked at.
 const FEWEST: usize = 200;
-
-/// The samples of one coordinate.
-struct Law<'a> {
-    name: &'a str,
-    /// In the order of time.
-    values: &'a [f64],
-    /// In the order of size.
-    sorted: Vec<f64>,
-    /// Root mean square of the increments between neighbours.
-    increment: f64,
-    /// Independent samples that the record is worth.
-    effective: f64,
-}
-
-impl Law<'_> {
-    fn range(&self) -> f64 {
-        self.sorted[self.sorted.len() - 1] - self.sorted[0]
-    }
-
-    /// The value below which this fraction of the samples lies.
-    fn quantile(&self, fraction: f64) -> f64 {
-        self.sorted[((self.sorted.len() - 1) as f64 * fraction).round() as usize]
-    }
-}
 
 /// Look at every coordinate, and fill in the facts of the report and its findings.
 pub(super) fn examine(excerpt: &Excerpt, active: &[usize], report: &mut CheckReport) {

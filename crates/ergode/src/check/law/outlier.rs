@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Law;
+use super::samples::Law;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 
 /// Robust standard deviations of the increments that a spike rises above both neighbours.

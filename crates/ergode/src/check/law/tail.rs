@@ -1,6 +1,6 @@
 //! Heavy tails: the Hill index.
 
-use super::Law;
+use super::samples::Law;
 use crate::finding::{Finding, FindingKind, Severity};
 
 /// Fractions of the samples that are taken for the tail.
