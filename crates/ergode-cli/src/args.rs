@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ergode::ReadOptions;
+use ergode::io::RepeatedTimes;
 
 /// Learn a Langevin equation from time series and test it on held-out data.
 ///
@@ -90,6 +91,27 @@ pub(crate) struct Reading {
     /// Array with the values, for files with several arrays [default: x].
     #[arg(long, value_name = "NAME")]
     pub(crate) array: Option<String>,
+    /// Rows with the time of the row before: take their mean, take the first, or refuse the file.
+    #[arg(long, value_name = "RULE", default_value = "mean")]
+    pub(crate) repeated: Repeated,
+}
+
+/// Rule for rows with the same time.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Repeated {
+    Mean,
+    First,
+    Error,
+}
+
+impl From<Repeated> for RepeatedTimes {
+    fn from(rule: Repeated) -> Self {
+        match rule {
+            Repeated::Mean => Self::Mean,
+            Repeated::First => Self::First,
+            Repeated::Error => Self::Error,
+        }
+    }
 }
 
 impl Reading {
@@ -101,6 +123,7 @@ impl Reading {
             time: self.time_column.clone(),
             columns: self.columns.clone(),
             array: self.array.clone(),
+            repeated: self.repeated.into(),
             memory: None,
         }
     }

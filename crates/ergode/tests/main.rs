@@ -1,6 +1,7 @@
 //! The integration tests of the library, in one binary.
 
 mod check;
+mod check_sees;
 mod data;
 mod data_support;
 mod invariance;

@@ -114,7 +114,9 @@ pub(crate) fn read_all(
     let trajectories = ensembles
         .iter()
         .flat_map(|e| e.trajectories().iter().cloned());
-    ensembles[0].rebuilt(trajectories.collect())
+    let repeated = ensembles.iter().map(Ensemble::repeated_rows).sum();
+    let all = ensembles[0].rebuilt(trajectories.collect())?;
+    Ok(all.with_repeated_rows(repeated))
 }
 
 /// Refuses a file whose coordinates are not those of the first.

@@ -5,6 +5,7 @@ use std::path::Path;
 use ndarray::ArcArray2;
 
 use super::options::{ReadOptions, check_dt, in_file, refuse_large};
+use super::repeated::merged;
 use crate::control::Control;
 use crate::data::{Ensemble, Times, Trajectory, Units, Values, default_names};
 use crate::error::{Error, Result, printable};
@@ -143,7 +144,13 @@ pub(crate) fn collect(
         };
         Trajectory::new(values, times)
     });
-    let mut ensemble = in_file(path, Ensemble::watched(trajectories.collect(), control))?;
+    let (trajectories, gone) = merged(
+        trajectories.collect(),
+        options.repeated,
+        description.rounding,
+    );
+    let ensemble = in_file(path, Ensemble::watched(trajectories, control))?;
+    let mut ensemble = ensemble.with_repeated_rows(gone);
     if let Some(names) = description.names {
         let names = names.iter().map(|name| printable(name)).collect();
         ensemble = in_file(path, ensemble.with_names(names))?;

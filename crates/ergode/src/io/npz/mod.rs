@@ -25,6 +25,7 @@ use crate::io::kind::{Kind, open};
 use crate::io::layout::Layout;
 use crate::io::npy::with_shared_times;
 use crate::io::options::{ReadOptions, check_dt, in_file, refuse_large, step_of};
+use crate::io::repeated::merged;
 use crate::io::rows::{MemorySource, Sink, Source};
 use crate::memory;
 
@@ -85,19 +86,23 @@ impl Format for Npz {
             .into_trajectories()
             .map_err(|fault| fault.at(path, &format!("array '{main}'")))?;
         let dt = archive.interval()?;
-        let trajectories = match archive.times()? {
-            Some(times) => times.assign(path, values)?,
+        let (trajectories, gone) = match archive.times()? {
+            Some(times) => {
+                let rounding = times.rounding;
+                merged(times.assign(path, values)?, options.repeated, rounding)
+            }
             None => {
                 let step = step_of(path, false, dt.or(options.dt))?;
                 let times = Times::every(step.expect("there are no times"));
                 let trim = values.len() > 1;
-                values
+                let trimmed = values
                     .into_iter()
-                    .map(|values| with_shared_times(values, times.clone(), trim))
-                    .collect()
+                    .map(|values| with_shared_times(values, times.clone(), trim));
+                (trimmed.collect(), 0)
             }
         };
-        let mut ensemble = in_file(path, Ensemble::new(trajectories))?;
+        let ensemble = in_file(path, Ensemble::new(trajectories))?;
+        let mut ensemble = ensemble.with_repeated_rows(gone);
         if let Some(names) = archive.names(ensemble.dim())? {
             ensemble = in_file(path, ensemble.with_names(names))?;
         }
