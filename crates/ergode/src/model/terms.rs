@@ -118,7 +118,8 @@ impl LangevinModel {
             standardiser: standardiser.clone(),
             drift: drift.collect(),
             diffusion,
-            coefficients: mobility.map_or_else(Array1::default, |m| m.coefficients().to_owned()),
+            coefficients: mobility
+                .map_or_else(|| Array1::zeros(0), |m| m.coefficients().to_owned()),
             deviations: deviations_of(mobility),
         })
     }
@@ -188,7 +189,9 @@ impl Unknowns {
         let diffusion = || self.diffusion.iter().zip(units.iter().copied());
         ModelEquation {
             names: names.to_vec(),
-            drift: drift().map(|(sum, unit)| self.raw(sum, unit, names)).collect(),
+            drift: drift()
+                .map(|(sum, unit)| self.raw(sum, unit, names))
+                .collect(),
             diffusion: diffusion()
                 .map(|(sum, unit)| self.raw(sum, unit, names))
                 .collect(),
@@ -241,13 +244,23 @@ impl Unknowns {
                     along.dot(&along).sqrt()
                 });
                 let term = monomial(&powers, names);
-                (powers, Term { term, value, stderr })
+                (
+                    powers,
+                    Term {
+                        term,
+                        value,
+                        stderr,
+                    },
+                )
             })
             .collect();
         // By degree, then with the first coordinates first.
         terms.sort_by_key(|(powers, _)| {
             let degree = powers.iter().sum::<u32>();
-            (degree, powers.iter().map(|p| u32::MAX - p).collect::<Vec<_>>())
+            (
+                degree,
+                powers.iter().map(|p| u32::MAX - p).collect::<Vec<_>>(),
+            )
         });
         terms.into_iter().map(|(_, term)| term).collect()
     }

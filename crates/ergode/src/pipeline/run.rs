@@ -23,8 +23,8 @@ use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::{
-    EquationResults,     FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
-    SpinMaps,
+    EquationResults, FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord,
+    SpinClosure, SpinMaps,
 };
 use crate::score::ExactScore;
 use crate::systems::ExactFields;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use crate::finding::digits;
 use super::results::EquationResults;
+use crate::finding::digits;
 use crate::model::{ModelEquation, StandardisedTerms, Term};
 
 /// How an equation is written.
@@ -37,7 +37,10 @@ impl EquationFormat {
 
 /// Drift and diffusion for a page, a line each; none where a line would have more than `most` terms.
 pub(super) fn equation_lines(equation: &EquationResults, most: usize) -> Option<String> {
-    let drift = equation.drift.iter().map(|(name, terms)| (format!("b[{name}]"), terms));
+    let drift = equation
+        .drift
+        .iter()
+        .map(|(name, terms)| (format!("b[{name}]"), terms));
     let diffusion = equation.diffusion.iter();
     let diffusion = diffusion.map(|(entry, terms)| (format!("D[{entry}]"), terms));
     let mut lines = Vec::new();
@@ -85,7 +88,10 @@ impl ModelEquation {
         }
         let hidden = self.hidden();
         if hidden > 0 {
-            let _ = writeln!(out, "({hidden} terms below two standard errors are left out)");
+            let _ = writeln!(
+                out,
+                "({hidden} terms below two standard errors are left out)"
+            );
         }
         out
     }
@@ -106,7 +112,10 @@ impl ModelEquation {
                 sum(terms, &formula)
             ));
         }
-        format!("\\begin{{align*}}\n{}\n\\end{{align*}}\n", lines.join(" \\\\\n"))
+        format!(
+            "\\begin{{align*}}\n{}\n\\end{{align*}}\n",
+            lines.join(" \\\\\n")
+        )
     }
 
     /// Number of terms that text and formulas leave out.
@@ -137,7 +146,10 @@ impl ModelEquation {
         let n = self.names.len();
         let unpacked: Vec<String> = (0..n).map(variable).collect();
         let unpack = format!("    ({},) = _coordinates(x)\n", unpacked.join(", "));
-        let _ = write!(out, "def drift(x):\n{unpack}    b = np.empty(z0.shape + ({n},))\n");
+        let _ = write!(
+            out,
+            "def drift(x):\n{unpack}    b = np.empty(z0.shape + ({n},))\n"
+        );
         for (i, terms) in self.standardised_drift.iter().enumerate() {
             let _ = writeln!(out, "    b[..., {i}] = {}", code(terms));
         }
@@ -215,7 +227,10 @@ impl ModelEquation {
 }
 
 fn visible(term: &Term) -> bool {
-    term.value != 0.0 && term.stderr.is_none_or(|error| term.value.abs() >= VISIBLE * error)
+    term.value != 0.0
+        && term
+            .stderr
+            .is_none_or(|error| term.value.abs() >= VISIBLE * error)
 }
 
 /// The visible terms with their signs, each written by `write(size of the coefficient, error, monomial)`.
@@ -252,7 +267,11 @@ fn measured(value: f64, error: Option<f64>, between: &str) -> String {
 fn plain(value: f64, error: Option<f64>, monomial: &str) -> String {
     match monomial {
         "1" => measured(value, error, " ± "),
-        monomial => format!("{} {}", measured(value, error, " ± "), monomial.replace('*', " ")),
+        monomial => format!(
+            "{} {}",
+            measured(value, error, " ± "),
+            monomial.replace('*', " ")
+        ),
     }
 }
 
@@ -295,7 +314,11 @@ fn symbol(name: &str) -> String {
         if matches!(c, '_' | '%' | '&' | '#' | '$' | '{' | '}') {
             escaped.push('\\');
         }
-        escaped.push(if matches!(c, '\\' | '^' | '~') { '?' } else { c });
+        escaped.push(if matches!(c, '\\' | '^' | '~') {
+            '?'
+        } else {
+            c
+        });
     }
     match name.chars().count() {
         1 => escaped,

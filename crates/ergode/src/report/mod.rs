@@ -21,8 +21,8 @@ pub use figure::{
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
 pub use record::{Evidence, FieldRecord, LearnedRecord, Part, RunRecord};
 pub use results::{
-    Decision, EquationResults, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction, Results,
-    ScoreResults, Truth, ValidationResults,
+    Decision, EquationResults, Measured, MobilityResults, ObservationResults, Reproduced,
+    Reproduction, Results, ScoreResults, Truth, ValidationResults,
 };
 pub use run::run_page;
 pub use sections::{

@@ -66,7 +66,10 @@ impl EquationResults {
         let names = &equation.names;
         let entry = |(i, j): (usize, usize)| format!("{},{}", names[i], names[j]);
         let drift = names.iter().cloned().zip(equation.drift.clone());
-        let diffusion = equation.entries().map(entry).zip(equation.diffusion.clone());
+        let diffusion = equation
+            .entries()
+            .map(entry)
+            .zip(equation.diffusion.clone());
         Self {
             drift: drift.collect(),
             diffusion: diffusion.collect(),

@@ -1,6 +1,7 @@
 //! The page of a run.
 
 use super::benchmark::{benchmark_sections, benchmark_title};
+use super::equation::equation_lines;
 use super::record::{FieldRecord, Part, RunRecord};
 use super::results::Results;
 use super::sections::validation_conclusion;
