@@ -1,12 +1,15 @@
 //! The integration tests of the library, in one binary.
 
 mod check;
+mod check_sees;
 mod data;
 mod data_support;
+mod invariance;
 mod lagged;
 mod lagged_uneven;
 mod mobility;
 mod mobility_cir;
+mod mobility_generator;
 mod mobility_identifiability;
 mod mobility_lattice;
 mod mobility_neural;
@@ -37,6 +40,7 @@ mod score_neural;
 mod simulate;
 mod support;
 mod systems;
+mod systems_stationary;
 mod validate;
 mod validate_physics;
 mod validate_ring;

@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::lagged::CoefficientErrors;
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility};
+use crate::observable::Polynomials;
 use crate::score::Confinement;
 
 /// M at the point c of the support that stands for the state ([`Confinement`]), its antisymmetric part R weakened
@@ -90,6 +91,23 @@ impl BoundedMobility {
             StoredMobility::Linear(mobility) => mobility.basis().degree() == 0,
             StoredMobility::Lattice(_) | StoredMobility::Neural(_) => false,
         }
+    }
+
+    /// The drift, where it is an unknown of its own.
+    pub(super) fn drift(&self) -> Option<&Polynomials> {
+        match &self.stored {
+            StoredMobility::Linear(mobility) => mobility.drift(),
+            _ => None,
+        }
+    }
+
+    /// ∂b_i/∂c_k at one raw state, (i, k), where the drift is an unknown of its own; outside the samples that
+    /// at the point of the support that stands for the state.
+    pub(super) fn drift_design(&self, x: &[f64]) -> Option<Array2<f64>> {
+        let mobility = self.drift().and(self.polynomials())?;
+        let (mut state, _) = self.confinement.place(x);
+        self.confinement.standardiser().inverse(&mut state);
+        Some(mobility.basis().drift_design(&state))
     }
 
     pub(super) fn onsite(&self) -> Option<&LinearMobility> {

@@ -11,6 +11,7 @@ mod planar;
 mod run;
 mod storage;
 mod tensors;
+mod terms;
 mod tiles;
 
 pub use advice::{
@@ -19,6 +20,7 @@ pub use advice::{
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
+pub use terms::{ModelEquation, StandardisedTerms, Term};
 
 use std::sync::{Arc, OnceLock};
 
@@ -32,6 +34,7 @@ use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
+use crate::observable::{Functions, Polynomials};
 use crate::observe::Observation;
 use crate::random::Stream;
 use crate::score::Score;
@@ -312,17 +315,22 @@ impl LangevinModel {
         &self.score.confinement().standardiser().scale
     }
 
-    /// The Itô drift M s + ∇·M; where D is not positive definite, M has the D of the noise
-    /// ([`LangevinModel::noise_factor`]).
+    /// The Itô drift b: M s + ∇·M, or the fitted drift where it is an unknown of its own. Where D is not
+    /// positive definite, M has the D of the noise ([`LangevinModel::noise_factor`]).
     pub fn drift(&self, x: &[f64], out: &mut [f64]) {
         let dim = self.dim();
         let mut m = vec![0.0; dim * x.len()];
         self.drift_and_mobility(x, out, &mut m);
     }
 
-    /// M s + ∇·M, and M.
+    /// The drift, and M.
     fn drift_and_mobility(&self, x: &[f64], drift: &mut [f64], m: &mut [f64]) {
         let (dim, block) = (self.dim(), self.mobility.block());
+        if let Some(fitted) = self.mobility.drift() {
+            self.confined_drift(fitted, x, drift);
+            self.mobility.mobility(x, m);
+            return self.lift(m);
+        }
         let n = x.len() / dim;
         let mut score = vec![0.0; x.len()];
         self.score().score(x, &mut score);
@@ -338,6 +346,33 @@ impl LangevinModel {
                 }
             }
         }
+    }
+
+    /// A fitted drift, which outside the samples pulls back at the rate at which the noise spreads.
+    fn confined_drift(&self, fitted: &Polynomials, x: &[f64], out: &mut [f64]) {
+        let confinement = self.score.confinement();
+        let n = x.len() / self.dim();
+        confinement.drift(x, out, self.pull_rate(), |z, out| {
+            let mut states = z.to_vec();
+            for (i, row) in states.chunks_exact_mut(n.max(1)).enumerate() {
+                let (mean, scale) = (confinement.standardiser().mean[i], self.scale()[i]);
+                row.iter_mut().for_each(|z| *z = mean + scale * *z);
+            }
+            fitted.values(&states, out);
+            for (row, scale) in out.chunks_exact_mut(n.max(1)).zip(self.scale()) {
+                row.iter_mut().for_each(|b| *b /= scale);
+            }
+        });
+    }
+
+    /// The mean of D in standardised coordinates, a rate.
+    fn pull_rate(&self) -> f64 {
+        self.floor / FLOOR
+    }
+
+    /// True where drift and diffusion were fitted, rather than score and mobility.
+    pub fn has_fitted_drift(&self) -> bool {
+        self.mobility.drift().is_some()
     }
 
     /// How fast the drift F changes: the largest row sum of |∂_j F_i| σ_j/σ_i, σ being the scales of the

@@ -20,6 +20,8 @@ pub(super) struct Planar<'a, const D: usize, const E: usize> {
     mobility: Affine<D>,
     entries: Horner<E>,
     slopes: Horner<E>,
+    /// The drift, where it is an unknown of its own, in raw units, of the same coordinates as M.
+    drift: Option<Horner<D>>,
 }
 
 impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
@@ -55,6 +57,7 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
             StoredMobility::Lattice(_) | StoredMobility::Neural(_) => return None,
         };
         Some(Self {
+            drift: model.mobility.drift().map(Horner::new),
             model,
             confinement,
             cells: Cells::new(confinement)?,
@@ -76,8 +79,30 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         let mut c = z;
         self.place(&mut c);
         let mut score = self.scores.values(c);
-        self.pull(z, c, &mut score);
+        let units = |i: usize| self.confinement.standardiser().scale[i];
+        self.pull(z, c, &mut score, std::array::from_fn(units), 1.0);
         score
+    }
+
+    /// A fitted drift, confined in the same way.
+    #[inline(always)]
+    fn fitted<T: Real>(&self, drift: &Horner<D>, x: &[T]) -> [T; D] {
+        let z = self.score.forward(x);
+        if self.cells.all_inside(z) {
+            return drift.values(self.mobility.forward(x));
+        }
+        let mut c = z;
+        self.place(&mut c);
+        let mut placed = c;
+        for (i, placed) in placed.iter_mut().enumerate() {
+            let standardiser = self.confinement.standardiser();
+            *placed = *placed * standardiser.scale[i] + x[0].constant(standardiser.mean[i]);
+        }
+        let mut values = drift.values(self.mobility.forward(&placed));
+        let units = |i: usize| 1.0 / self.confinement.standardiser().scale[i];
+        let rate = self.model.pull_rate();
+        self.pull(z, c, &mut values, std::array::from_fn(units), rate);
+        values
     }
 
     /// Points of the support in the lanes that are outside it; the others are not touched.
@@ -93,28 +118,30 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         });
     }
 
-    /// The scores at c made those at z, in the lanes where these differ.
+    /// The vectors at c made those at z, in the lanes where these differ; they are standardised by `units`.
     #[cold]
     #[inline(never)]
-    fn pull<T: Real>(&self, z: [T; D], c: [T; D], score: &mut [T; D]) {
+    fn pull<T: Real>(
+        &self,
+        z: [T; D],
+        c: [T; D],
+        score: &mut [T; D],
+        units: [f64; D],
+        strength: f64,
+    ) {
         let mut all = [z[0]; 6];
         all[..D].copy_from_slice(&z);
         all[D..2 * D].copy_from_slice(&c);
         all[2 * D..3 * D].copy_from_slice(score);
-        let scale = &self.confinement.standardiser().scale;
         T::each_lane(&mut all[..3 * D], |values| {
             let (z, rest) = values.split_at_mut(D);
             let (c, score) = rest.split_at_mut(D);
             if z != c {
-                score
-                    .iter_mut()
-                    .zip(scale)
-                    .for_each(|(s, scale)| *s *= scale);
-                Confinement::pull(z, c, score);
-                score
-                    .iter_mut()
-                    .zip(scale)
-                    .for_each(|(s, scale)| *s /= scale);
+                let scaled = score.iter_mut().zip(units);
+                scaled.for_each(|(s, unit)| *s *= unit);
+                Confinement::pull(z, c, score, strength);
+                let raw = score.iter_mut().zip(units);
+                raw.for_each(|(s, unit)| *s /= unit);
             }
         });
         score.copy_from_slice(&all[2 * D..3 * D]);
@@ -137,6 +164,10 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
     /// M, its D positive, and F = M s + ∇·M.
     #[inline(always)]
     fn tensor_and_drift<T: Real>(&self, x: &[T], out: &mut [T]) -> [T; E] {
+        if let Some(drift) = &self.drift {
+            out.copy_from_slice(&self.fitted(drift, x));
+            return self.tensor(x);
+        }
         let z = self.mobility.forward(x);
         let mut m = self.entries.values(z);
         let slopes = self.slopes.values(z);

@@ -188,9 +188,10 @@ impl Plan {
                 ),
             ),
             Recipe::Auto => (
-                Recipe::Semigroup,
+                Recipe::Auto,
                 format!(
-                    "no error from the sampling interval, and affordable in up to {most} coordinates"
+                    "no error from the sampling interval, and affordable in up to {most} coordinates; chi^2 \
+                     chooses between drift and diffusion (generator) and the mobility (semigroup)"
                 ),
             ),
             asked => (asked, "set by mobility.recipe".to_owned()),
