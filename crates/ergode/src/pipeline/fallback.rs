@@ -252,7 +252,7 @@ impl Search<'_> {
         by_increments(self.training, reason())
     }
 
-    /// A mobility whose D is positive on average, as a model needs.
+    /// A mobility whose D is positive on average, as a model needs, with numbers and errors that can be saved.
     fn sound(&self, found: MobilityFound) -> Result<MobilityFound> {
         let mobility = found.mobility.as_mobility();
         let states = self.training.sample_tile(COMPARED);
@@ -265,10 +265,12 @@ impl Search<'_> {
             row.iter().sum::<f64>() / (scale[i] * scale[i])
         };
         let sum: f64 = (0..scale.len()).map(of).sum();
-        match sum > 0.0 && tensors.iter().all(|value| value.is_finite()) {
+        let mut coefficients = found.results.coefficients.values();
+        let known = coefficients.all(|c| c.value.is_finite() && c.stderr.is_finite());
+        match known && sum > 0.0 && tensors.iter().all(|value| value.is_finite()) {
             true => Ok(found),
             false => Err(Error::numerical(
-                "the fitted diffusion is not positive on average",
+                "the fitted diffusion is not positive on average, or its errors are not finite",
             )),
         }
     }
