@@ -125,6 +125,10 @@ def test_errors_of_fields(model, tmp_path):
     folder = model.save(tmp_path / "run")
     description = json.loads((folder / "model.json").read_text())
     del description["mobility"]["linear"]["errors"]
+    with pytest.raises(ValueError, match="changed after it was written"):
+        (folder / "model.json").write_text(json.dumps(description))
+        eg.load(folder)
+    del description["description_checksum"]
     (folder / "model.json").write_text(json.dumps(description))
     old = eg.load(folder)
     np.testing.assert_array_equal(old.drift(x), model.drift(x))

@@ -43,6 +43,5 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         ..FitConfig::default()
     };
     let fitted = fit(&ensemble, &config, &arguments.output, Some(exact))?;
-    show(fitted.results(), &arguments.output, json);
-    Ok(())
+    show(fitted.results(), &arguments.output, json)
 }

@@ -1,12 +1,15 @@
 //! The integration tests of the library, in one binary.
 
 mod check;
+mod check_sees;
 mod data;
 mod data_support;
+mod invariance;
 mod lagged;
 mod lagged_uneven;
 mod mobility;
 mod mobility_cir;
+mod mobility_generator;
 mod mobility_identifiability;
 mod mobility_lattice;
 mod mobility_neural;
@@ -23,6 +26,7 @@ mod nn;
 mod observable;
 mod observe;
 mod pipeline;
+mod pipeline_hostile;
 mod pipeline_uneven;
 mod report;
 mod report_ring;

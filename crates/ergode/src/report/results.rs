@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Verdict;
 use crate::mobility::Recipe;
+use crate::model::{ModelEquation, Term};
 use crate::observe::{DelayTrial, Observation};
+use crate::stats::nan_if_null;
 use crate::validate::Climatology;
 
 /// The content of `results.json`.
@@ -31,6 +33,9 @@ pub struct Results {
     /// Automatic decisions, with reasons.
     #[serde(default)]
     pub policy: Vec<Decision>,
+    /// Drift and diffusion as polynomials of the state, in its units, where they are such.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub equation: Option<EquationResults>,
     /// The comparison with held-out data.
     pub validation: ValidationResults,
     /// Irreversibility of the model.
@@ -44,6 +49,29 @@ pub struct Results {
     /// Comparison with the paper, if one of its benchmarks was reproduced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reproduction: Option<Reproduction>,
+}
+
+/// dx = b dt + √2 Σ dW with Σ Σᵀ = D, term by term.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EquationResults {
+    /// b by coordinate.
+    pub drift: BTreeMap<String, Vec<Term>>,
+    /// D by entry, `x,y` with the coordinates in their order.
+    pub diffusion: BTreeMap<String, Vec<Term>>,
+}
+
+impl EquationResults {
+    /// The terms of an equation.
+    pub fn new(equation: &ModelEquation) -> Self {
+        let names = &equation.names;
+        let entry = |(i, j): (usize, usize)| format!("{},{}", names[i], names[j]);
+        let drift = names.iter().cloned().zip(equation.drift.clone());
+        let diffusion = equation.entries().map(entry).zip(equation.diffusion.clone());
+        Self {
+            drift: drift.collect(),
+            diffusion: diffusion.collect(),
+        }
+    }
 }
 
 /// A choice that the fit made.
@@ -85,8 +113,10 @@ pub struct ScoreResults {
     /// Why it is that.
     pub reason: String,
     /// ‖⟨z sᵀ⟩ + 1‖ / √D on held-out data, z standardised.
+    #[serde(deserialize_with = "nan_if_null")]
     pub stein_error: f64,
     /// Lower bound on its relative error, from held-out data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub relative_error: f64,
     /// Verdict of its certificate.
     pub verdict: Verdict,
@@ -118,22 +148,30 @@ pub struct MobilityResults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationResults {
     /// Mean over curves of the rms over lags of C_model − C_data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub correlation_rmse: f64,
     /// Its average for an independent record of the held-out size.
+    #[serde(deserialize_with = "nan_if_null")]
     pub noise_floor: f64,
     /// Their ratio.
+    #[serde(deserialize_with = "nan_if_null")]
     pub rmse_over_floor: f64,
     /// The ratio for observables that are not in the fit.
+    #[serde(deserialize_with = "nan_if_null")]
     pub other_over_floor: f64,
     /// `correlation_rmse` of the constant closure.
     pub constant_rmse: Option<f64>,
     /// Distance of the marginal densities.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1: f64,
     /// Its average for an independent record.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1_floor: f64,
     /// Fraction of the simulated samples outside the support of the data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub out_of_support: f64,
     /// Step of the simulations.
+    #[serde(deserialize_with = "nan_if_null")]
     pub dt: f64,
     /// Mean and variance by phase of the cycle, where the model has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -188,6 +188,7 @@ pub fn generate_uneven(
         )));
     }
     let mut fine = protocol.clone();
+    fine.simulate.samples()?;
     let steps = (fine.simulate.save_every / fine.simulate.dt).round() as usize;
     let divides = |parts: &usize| protocol.exact || steps.is_multiple_of(*parts);
     let parts = if poisson {
@@ -216,9 +217,10 @@ fn sample_transitions(
             "this system has no exact transition law (only ou and cir have); choose another scheme",
         ));
     };
-    let burn = (config.burn_in / config.save_every).ceil() as usize;
-    let (samples, dim) = (config.samples()?, system.dim());
-    control.begin((config.trajectories * samples) as u64);
+    let dim = system.dim();
+    let samples = config.claim(dim, |samples| samples)?;
+    let burn = (config.burn_in / config.save_every).ceil() as u64;
+    control.begin((config.trajectories as u64).saturating_mul(samples as u64));
     let mut values = ndarray::Array3::zeros((config.trajectories, samples, dim));
     values
         .outer_iter_mut()

@@ -91,40 +91,36 @@ fn phases(
     interval: f64,
     control: &Control,
 ) -> Result<Vec<Vec<f64>>> {
-    let blocks = over_blocks(
-        ensemble,
-        config.blocking,
-        0,
-        control,
-        |block, trajectory| {
-            let mut sums = vec![0.0; 4 * bounds.len()];
-            let mut row = vec![0.0; bounds.len()];
-            for (_, rows) in &block.starts {
-                let mut phase: Vec<Option<usize>> = vec![None; bounds.len()];
-                for i in rows.clone() {
-                    trajectory.row(i, &mut row);
-                    for (j, phase) in phase.iter_mut().enumerate() {
-                        let sums = &mut sums[4 * j..4 * j + 4];
+    let plan = config.blocking.plan(ensemble, 0);
+    let blocks = over_blocks(ensemble, &plan, control, |block| {
+        let mut sums = vec![0.0; 4 * bounds.len()];
+        let mut row = vec![0.0; bounds.len()];
+        for stretch in &block.starts {
+            let (trajectory, rows) = (&ensemble.trajectories()[stretch.trajectory], &stretch.rows);
+            let mut phase: Vec<Option<usize>> = vec![None; bounds.len()];
+            for i in rows.clone() {
+                trajectory.row(i, &mut row);
+                for (j, phase) in phase.iter_mut().enumerate() {
+                    let sums = &mut sums[4 * j..4 * j + 4];
+                    if let Some(direction) = *phase {
+                        sums[2 * direction] += interval;
+                    }
+                    let visited = match row[j] {
+                        x if x < bounds[j][0] => Some(0),
+                        x if x > bounds[j][1] => Some(1),
+                        _ => None,
+                    };
+                    if visited.is_some() && visited != *phase {
                         if let Some(direction) = *phase {
-                            sums[2 * direction] += interval;
+                            sums[2 * direction + 1] += 1.0;
                         }
-                        let visited = match row[j] {
-                            x if x < bounds[j][0] => Some(0),
-                            x if x > bounds[j][1] => Some(1),
-                            _ => None,
-                        };
-                        if visited.is_some() && visited != *phase {
-                            if let Some(direction) = *phase {
-                                sums[2 * direction + 1] += 1.0;
-                            }
-                            *phase = visited;
-                        }
+                        *phase = visited;
                     }
                 }
-                control.advance(rows.len() as u64)?;
             }
-            Ok(sums)
-        },
-    )?;
+            control.advance(rows.len() as u64)?;
+        }
+        Ok(sums)
+    })?;
     Ok(blocks.into_iter().map(|(_, sums)| sums).collect())
 }
