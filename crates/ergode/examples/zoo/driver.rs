@@ -78,7 +78,8 @@ fn row(class: &str, case: &Case, interval: f64, plan: &Plan) -> Value {
     });
     if !plan.alone {
         let peers = child("peers", case, interval, plan, 2.0 * PEER);
-        row["peers"] = peers.unwrap_or_else(|_| json!({}));
+        let found = peers.ok().filter(|peers| peers.get("error").is_none());
+        row["peers"] = found.unwrap_or_else(|| json!({}));
     }
     let start = Instant::now();
     match child("fit", case, interval, plan, plan.limit) {

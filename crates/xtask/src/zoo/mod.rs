@@ -31,7 +31,7 @@ pub(crate) fn run(workspace: &Workspace, args: &[&str]) -> Result<(), String> {
     let results = measure(workspace, &options)?;
     if let Some(path) = options.write {
         let path = workspace.root().join(path);
-        write_page(&path, &results)?;
+        write_page(&path, &results, &args.join(" "))?;
     }
     if options.json {
         println!("{results}");
@@ -117,8 +117,8 @@ fn measure_with(
     serde_json::from_str(&text).map_err(|error| format!("cannot read the zoo's output: {error}"))
 }
 
-fn write_page(path: &Path, results: &Value) -> Result<(), String> {
-    let page = table::page(results);
+fn write_page(path: &Path, results: &Value, arguments: &str) -> Result<(), String> {
+    let page = table::page(results, &format!("cargo xtask zoo {arguments}"));
     fs::write(path, page).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 
