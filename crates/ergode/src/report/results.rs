@@ -133,6 +133,9 @@ pub struct ValidationResults {
     pub density_l1_floor: f64,
     /// Fraction of the simulated samples outside the support of the data.
     pub out_of_support: f64,
+    /// Fraction of the simulated samples where D is not positive definite.
+    #[serde(default)]
+    pub indefinite: f64,
     /// Step of the simulations.
     pub dt: f64,
     /// Mean and variance by phase of the cycle, where the model has one.
