@@ -52,7 +52,7 @@ pub(crate) enum Command {
         ergode demo\n  \
         ergode demo double-well -o my-demo")]
 pub(crate) struct Demo {
-    /// Reference system: affine2d, cir, double-well or ou.
+    /// Reference system: affine2d, cir, double-well, mueller-brown, ou, prinz or triple-well.
     #[arg(default_value = "affine2d")]
     pub(crate) system: String,
     /// Folder for the data, the model, results.json and report.html.
@@ -175,6 +175,8 @@ pub(crate) enum RecipeName {
     Auto,
     /// Match correlations through a Galerkin semigroup: any sampling interval, few coordinates.
     Semigroup,
+    /// The same with drift and diffusion as unknowns instead of the mobility: oscillators, currents, equations.
+    Generator,
     /// Match the stationary equations integrated in time: fine sampling, many coordinates.
     Weak,
     /// Follow the paper: conditional score and neural mobility.
@@ -216,7 +218,7 @@ pub(crate) struct Simulate {
     /// Time of the first sample, which sets the phase of a cycle [default: start of the record].
     ///
     /// The output includes the trend only if all its times lie within the record.
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(crate) start: Option<f64>,
     /// Write the whole state, including delayed coordinates, instead of the observed coordinates.
     #[arg(long, conflicts_with = "start")]
@@ -338,13 +340,20 @@ pub(crate) enum ScaleName {
 /// Generate data of a reference system with known exact answers
 ///
 /// Systems:
-///   affine2d     two dimensions, nonreversible, affine multiplicative noise (in the paper)
-///   cir          Cox-Ingersoll-Ross square-root diffusion
-///   double-well  one dimension, bimodal, multiplicative noise
-///   ou           Ornstein-Uhlenbeck, any dimension
-///   softspin     periodic soft-spin chain, 36 dimensions (in the paper)
+///   affine2d         two dimensions, nonreversible, affine multiplicative noise (in the paper)
+///   cir              Cox-Ingersoll-Ross square-root diffusion
+///   double-well      one dimension, bimodal, multiplicative noise
+///   fitzhugh-nagumo  excitable cell, two dimensions
+///   limit-cycle      noisy limit cycle, affine diffusion, two dimensions (coordinates=3: three)
+///   lorenz63         Lorenz' equations of 1963 with noise, three dimensions
+///   mueller-brown    three minima and a bent valley, two dimensions
+///   ou               Ornstein-Uhlenbeck, any dimension
+///   prinz            four wells, one dimension
+///   softspin         periodic soft-spin chain, 36 dimensions (in the paper)
+///   triple-well      two deep wells and a shallow one, two dimensions
+///   van-der-pol      Van der Pol oscillator with noise, two dimensions
 ///
-/// The default simulation settings are those of the paper.
+/// The default simulation settings of the paper's systems are those of the paper.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -428,8 +437,7 @@ pub(crate) enum SchemeName {
 /// quoted pattern with * and ?; its files form one ensemble, in the order of their names. All commands
 /// accept the same inputs.
 ///
-/// Conversion works for files of any size: rows are read in blocks, except for .npz, which is held in
-/// memory. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
+/// Conversion works for files of any size: rows are read in blocks. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
 /// to .npy first.
 #[derive(Debug, Args)]
 #[command(

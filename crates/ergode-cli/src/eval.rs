@@ -92,8 +92,7 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         "file": shown(&arguments.output), "states": n, "arrays": names,
         "without_stderr": missing,
     });
-    report(json, &result, &sentence);
-    Ok(())
+    report(json, &result, &sentence)
 }
 
 /// A tile, whose last axis are the states, as an array whose first axis they are.

@@ -13,6 +13,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod simulate;
+mod threads;
 mod validate;
 
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use output::Failed;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    threads::start();
     progress::stop_on_interrupt();
     let json = arguments.json;
     let outcome = match &arguments.command {
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failed { message, code }) => {
-            eprintln!("error: {message}");
+            output::note(&format!("error: {message}"));
             ExitCode::from(code)
         }
     }

@@ -9,10 +9,10 @@ use ergode::mobility::{
     fit_mobility_recipe, fit_paper_mobility, refine_positive,
 };
 use ergode::nn::TrainConfig;
+use ergode::random::{Purpose, Stream};
 use ergode::systems::{Affine2d, DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
-use ergode::{BurnIn, Control, Recipe};
-
-use ndarray::array;
+use ergode::{BurnIn, Control, Ensemble, Recipe};
+use ndarray::{Array2, array};
 
 use crate::support::{Z_BOUND, affine_reference, mobility_errors, ou, sample};
 
@@ -206,4 +206,48 @@ fn slow_the_papers_recipe_runs_and_resumes() {
     config.lags.clear();
     let refused = fit_paper_mobility(&data, &config, None, &Control::new());
     assert!(refused.unwrap_err().is_bad_input());
+}
+
+/// The rate of an Ornstein-Uhlenbeck process is D in standardised coordinates: its error is that of D, which short
+/// lags know well, and that of the variance, which they do not. Thirty exact records of 200 decorrelation times;
+/// the jackknife in the coordinates of the whole record, without the uncertainty of these, covers about half.
+#[test]
+fn printed_errors_contain_the_uncertainty_of_the_standardisation() {
+    let rate = 0.04f64;
+    let (decay, kick) = ((-rate).exp(), (-(-2.0 * rate).exp_m1()).sqrt());
+    let mut found = Vec::new();
+    for seed in 0..30 {
+        let mut stream = Stream::new(seed, Purpose::Analysis, 0);
+        let mut x = stream.normal();
+        let values = Array2::from_shape_simple_fn((5000, 1), || {
+            x = decay * x + kick * stream.normal();
+            3.0 + 20.0 * x
+        });
+        let data = Ensemble::from_array(values, 1.0).unwrap();
+        let config = RecipeConfig {
+            degrees: Some((0, 0)),
+            ..RecipeConfig::default()
+        };
+        let fit = fit_mobility_recipe(&data, &config, &Control::new()).unwrap();
+        let (_, value, error) = fit.fit.coefficients().next().unwrap();
+        found.push([value - rate, error, fit.fit.jackknife.errors()[0]]);
+    }
+    let covered = |error: usize| {
+        let inside = found.iter().filter(|f| f[0].abs() < 1.96 * f[error]);
+        inside.count() as f64 / found.len() as f64
+    };
+    let root = |k: usize| {
+        let sum: f64 = found.iter().map(|f| f[k] * f[k]).sum();
+        (sum / found.len() as f64).sqrt()
+    };
+    println!(
+        "spread {:.4}, printed {:.4}, without the standardisation {:.4}; covered {:.2}, {:.2}",
+        root(0),
+        root(1),
+        root(2),
+        covered(1),
+        covered(2)
+    );
+    assert!(covered(1) >= 0.86, "{}", covered(1));
+    assert!(covered(2) < 0.8, "{}", covered(2));
 }

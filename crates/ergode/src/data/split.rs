@@ -4,17 +4,29 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::ensemble::Ensemble;
+use super::scan::Segment;
 use super::trajectory::Trajectory;
 use crate::error::{Error, Result};
 
-/// With this many trajectories or more, whole ones are held out.
-const WHOLE: usize = 8;
+/// Trajectories with more than this share of all samples are cut, and their ends held out.
+const LONG: f64 = 0.125;
+
+/// Samples of one trajectory, and where it is cut.
+struct Part {
+    trajectory: usize,
+    /// Number of samples.
+    samples: usize,
+    /// Rows kept for the fit and rows held out, where it is cut.
+    cut: Option<(Range<usize>, Range<usize>)>,
+}
 
 impl Ensemble {
-    /// The data in two: for a fit, and `fraction` of them held out for its test. Values are shared.
+    /// The data in two: for a fit, and about `fraction` of their samples held out for its test. Values are
+    /// shared.
     ///
-    /// With eight trajectories or more the last ones are held out whole. Of fewer, the end of each is,
-    /// and `gap`, a time after which samples are independent, is left out in between.
+    /// Of trajectories with more than an eighth of all samples the end is held out, and `gap`, a time after
+    /// which samples are independent, is left out in between. Of the others, and of those whose end would be
+    /// lost in the gap, the last ones are held out whole.
     ///
     /// # Errors
     /// When the fraction is not between 0 and 1, or a part would be empty.
@@ -24,26 +36,24 @@ impl Ensemble {
                 "a held-out fraction of {fraction} is out of range; give a fraction between 0 and 1"
             )));
         }
-        let n = self.len();
-        if n >= WHOLE {
-            let held = ((n as f64 * fraction).round() as usize).clamp(1, n - 1);
-            let indices: Vec<usize> = (0..n).collect();
-            return Ok((
-                self.select(&indices[..n - held])?,
-                self.select(&indices[n - held..])?,
-            ));
-        }
+        let parts = self.parts(fraction, gap);
         let (mut kept, mut held) = (Vec::new(), Vec::new());
-        for (k, trajectory) in self.trajectories().iter().enumerate() {
-            let rows = trajectory.len();
-            let cut = ((rows as f64) * (1.0 - fraction)).round() as usize;
-            if cut == 0 || cut == rows {
-                continue;
+        let mut whole = held_whole(&parts, fraction).into_iter();
+        for part in &parts {
+            let k = part.trajectory;
+            match &part.cut {
+                Some((before, after)) => {
+                    kept.push((k, before.clone(), 1));
+                    held.push((k, after.clone(), 1));
+                }
+                None => {
+                    let place = match whole.next() {
+                        Some(true) => &mut held,
+                        _ => &mut kept,
+                    };
+                    place.push((k, 0..self.trajectories()[k].len(), 1));
+                }
             }
-            let resumed = trajectory.time(cut - 1) + gap;
-            let start = (cut..rows).find(|&i| trajectory.time(i) > resumed);
-            kept.push((k, 0..cut, 1));
-            held.extend(start.map(|start| (k, start..rows, 1)));
         }
         if kept.is_empty() || held.is_empty() {
             return Err(Error::input(format!(
@@ -53,6 +63,94 @@ impl Ensemble {
         Ok((self.cut(&kept)?, self.cut(&held)?))
     }
 
+    /// The trajectories that have samples, the long ones cut.
+    fn parts(&self, fraction: f64, gap: f64) -> Vec<Part> {
+        let all = self.samples() as f64;
+        let segments = self.segments();
+        let trajectories = segments.chunk_by(|a, b| a.trajectory == b.trajectory);
+        let part = |segments: &[Segment]| {
+            let samples: usize = segments.iter().map(|s| s.rows.len()).sum();
+            let long = samples as f64 > LONG * all;
+            Part {
+                trajectory: segments[0].trajectory,
+                samples,
+                cut: long
+                    .then(|| self.ends(segments, samples, fraction, gap))
+                    .flatten(),
+            }
+        };
+        trajectories.map(part).collect()
+    }
+
+    /// Rows before and after the cut of a trajectory; none where the gap would take more than half of what is
+    /// to be held out.
+    fn ends(
+        &self,
+        segments: &[Segment],
+        samples: usize,
+        fraction: f64,
+        gap: f64,
+    ) -> Option<(Range<usize>, Range<usize>)> {
+        let trajectory = &self.trajectories()[segments[0].trajectory];
+        let kept = (samples as f64 * (1.0 - fraction)).round() as usize;
+        let mut left = kept;
+        let within = segments.iter().find_map(|segment| {
+            let rows = segment.rows.len();
+            let end = (left <= rows).then(|| segment.rows.start + left);
+            left = left.saturating_sub(rows);
+            end
+        });
+        let cut = within.filter(|_| (1..samples).contains(&kept))?;
+        let resumed = trajectory.time(cut - 1) + gap;
+        let rows = trajectory.len();
+        let start = (cut..rows).find(|&i| trajectory.time(i) > resumed)?;
+        let held: usize = segments
+            .iter()
+            .map(|segment| {
+                segment
+                    .rows
+                    .end
+                    .saturating_sub(segment.rows.start.max(start))
+            })
+            .sum();
+        let alone = self.len() == 1;
+        let enough = held > 0 && (alone || held as f64 >= 0.5 * fraction * samples as f64);
+        enough.then_some((0..cut, start..rows))
+    }
+}
+
+/// Which of the trajectories that are not cut are held out: from the last one on, each that brings the number
+/// of samples held out closer to its share; at least one and not all where none is cut.
+fn held_whole(parts: &[Part], fraction: f64) -> Vec<bool> {
+    let whole: Vec<usize> = parts
+        .iter()
+        .filter(|part| part.cut.is_none())
+        .map(|part| part.samples)
+        .collect();
+    let target = fraction * whole.iter().sum::<usize>() as f64;
+    let mut held = vec![false; whole.len()];
+    let mut sum = 0.0;
+    for (held, samples) in held.iter_mut().zip(&whole).rev() {
+        let with = sum + *samples as f64;
+        if (with - target).abs() <= (sum - target).abs() {
+            (*held, sum) = (true, with);
+        }
+    }
+    if whole.len() == parts.len() && whole.len() > 1 {
+        let off = |k: &usize| (whole[*k] as f64 - target).abs();
+        let nearest =
+            |among: &mut dyn Iterator<Item = usize>| among.min_by(|a, b| off(a).total_cmp(&off(b)));
+        if !held.contains(&true) {
+            let best = nearest(&mut (0..whole.len()).rev());
+            best.into_iter().for_each(|k| held[k] = true);
+        } else if !held.contains(&false) {
+            held[0] = false;
+        }
+    }
+    held
+}
+
+impl Ensemble {
     /// About `most` rows, in evenly spaced stretches of equal length, each a separate trajectory. A record
     /// with no more rows is returned unchanged. Values are shared.
     ///
@@ -99,6 +197,7 @@ mod tests {
     use ndarray::{Array2, Array3};
 
     use super::*;
+    use crate::data::Times;
 
     #[test]
     fn no_sample_is_in_both_parts() {
@@ -146,5 +245,53 @@ mod tests {
         let part = many.excerpt(640).unwrap();
         assert_eq!((part.len(), part.samples()), (64, 640));
         assert_eq!((first(&part, 0), first(&part, 32)), (0.0, 500.0));
+    }
+
+    fn record(lengths: &[usize]) -> Ensemble {
+        let one = |(k, length): (usize, &usize)| {
+            let values = Array2::from_elem((*length, 1), k as f64);
+            Trajectory::new(values, Times::every(1.0))
+        };
+        Ensemble::new(lengths.iter().enumerate().map(one).collect()).unwrap()
+    }
+
+    #[test]
+    fn a_quarter_of_the_samples_is_held_out_whatever_the_lengths() {
+        let long_and_short: Vec<usize> = std::iter::once(5001).chain([12; 16]).collect();
+        let short_and_long: Vec<usize> = [12; 16].into_iter().chain([5001]).collect();
+        let growing: Vec<usize> = (1..60).collect();
+        for lengths in [
+            vec![5001],
+            long_and_short,
+            short_and_long,
+            growing,
+            vec![10; 3000],
+            vec![700, 50, 400, 30, 20, 900],
+            vec![300; 9],
+        ] {
+            let ensemble = record(&lengths);
+            let (fit, test) = ensemble.split(0.25, 3.0).unwrap();
+            let share = test.samples() as f64 / ensemble.samples() as f64;
+            assert!((0.22..0.28).contains(&share), "{lengths:?}: {share}");
+            let rest = 1.0 - fit.samples() as f64 / ensemble.samples() as f64;
+            assert!((0.22..0.28).contains(&rest), "{lengths:?}: {rest}");
+        }
+    }
+
+    #[test]
+    fn trajectories_as_short_as_the_gap_are_held_out_whole() {
+        let (fit, test) = record(&[20, 20, 20]).split(0.25, 9.0).unwrap();
+        assert_eq!((fit.len(), test.len(), test.samples()), (2, 1, 20));
+    }
+
+    #[test]
+    fn gaps_are_not_samples() {
+        let values =
+            Array2::from_shape_fn((400, 1), |(i, _)| if i < 200 { i as f64 } else { f64::NAN });
+        let (fit, test) = Ensemble::from_array(values, 1.0)
+            .unwrap()
+            .split(0.25, 3.0)
+            .unwrap();
+        assert_eq!((fit.samples(), test.samples()), (150, 47));
     }
 }

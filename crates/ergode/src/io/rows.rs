@@ -7,7 +7,7 @@ use ndarray::ArcArray2;
 use super::options::{ReadOptions, check_dt, in_file, refuse_large};
 use crate::control::Control;
 use crate::data::{Ensemble, Times, Trajectory, Units, Values, default_names};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, printable};
 
 /// Numbers of a block, unless a single row has more.
 pub(crate) const BLOCK: usize = 1 << 17;
@@ -145,6 +145,7 @@ pub(crate) fn collect(
     });
     let mut ensemble = in_file(path, Ensemble::watched(trajectories.collect(), control))?;
     if let Some(names) = description.names {
+        let names = names.iter().map(|name| printable(name)).collect();
         ensemble = in_file(path, ensemble.with_names(names))?;
     }
     if let Some(units) = description.units {

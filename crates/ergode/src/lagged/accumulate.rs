@@ -6,7 +6,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
 
-use super::blocks::{BlockId, Blocking, over_blocks};
+use super::blocks::{Block, BlockId, Blocking, over_blocks};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -27,6 +27,23 @@ pub struct LaggedConfig {
     pub first_trajectory: usize,
 }
 
+/// The samples that begin pairs, block by block.
+#[derive(Clone, Debug)]
+pub(crate) struct Starts {
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) subsample: Subsample,
+}
+
+impl LaggedConfig {
+    /// The samples of an ensemble that begin pairs.
+    pub(crate) fn starts(&self, ensemble: &Ensemble) -> Starts {
+        Starts {
+            blocks: self.blocking.plan(ensemble, self.first_trajectory),
+            subsample: self.subsample,
+        }
+    }
+}
+
 /// Initial samples in a tile: the inner dimension of the matrix products.
 const TILE: usize = 256;
 
@@ -36,14 +53,14 @@ pub(crate) fn accumulate_moments(
     ensemble: &Ensemble,
     standardiser: &Standardiser,
     degree: usize,
-    config: &LaggedConfig,
+    starts: &Starts,
     control: &Control,
 ) -> Result<LaggedSums> {
     let constant = Monomials::new(ensemble.names(), 0..=0)?;
     let monomials = Monomials::new(ensemble.names(), 0..=degree)?;
     let monomials = Standardised::new(standardiser.clone(), monomials);
     let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
-    accumulate_lagged(ensemble, &constant, &monomials, &zero, config, control)
+    accumulate_starts(ensemble, &constant, &monomials, &zero, starts, control)
 }
 
 /// Sums of φ_m(x_t) B_n(x_0) over the pairs of `ensemble`.
@@ -63,17 +80,42 @@ pub fn accumulate_lagged(
     config: &LaggedConfig,
     control: &Control,
 ) -> Result<LaggedSums> {
-    let blocks = accumulate_blocks(ensemble, future, initial, grid, config, control, |sums| {
+    let starts = config.starts(ensemble);
+    accumulate_starts(ensemble, future, initial, grid, &starts, control)
+}
+
+/// [`accumulate_lagged`] of pairs that begin with given samples.
+pub(crate) fn accumulate_starts(
+    ensemble: &Ensemble,
+    future: &dyn Functions,
+    initial: &dyn Functions,
+    grid: &LagGrid,
+    starts: &Starts,
+    control: &Control,
+) -> Result<LaggedSums> {
+    let sums = accumulate_shard(ensemble, future, initial, grid, starts, control)?;
+    sums.require_pairs()?;
+    Ok(sums)
+}
+
+/// [`accumulate_starts`] of a part of the data, which may have no pair at some lags.
+pub(crate) fn accumulate_shard(
+    ensemble: &Ensemble,
+    future: &dyn Functions,
+    initial: &dyn Functions,
+    grid: &LagGrid,
+    starts: &Starts,
+    control: &Control,
+) -> Result<LaggedSums> {
+    let blocks = accumulate_blocks(ensemble, future, initial, grid, starts, control, |sums| {
         sums
     })?;
-    let sums = LaggedSums {
+    Ok(LaggedSums {
         grid: grid.clone(),
         future: future.labels().to_vec(),
         initial: initial.labels().to_vec(),
         blocks,
-    };
-    require_pairs(&sums.total(), grid)?;
-    Ok(sums)
+    })
 }
 
 /// The sums of every block, each reduced as soon as it is done: for statistics whose blocks are too large
@@ -83,12 +125,12 @@ pub(crate) fn accumulate_blocks<T: Send>(
     future: &dyn Functions,
     initial: &dyn Functions,
     grid: &LagGrid,
-    config: &LaggedConfig,
+    starts: &Starts,
     control: &Control,
     reduce: impl Fn(PairSums) -> T + Sync,
 ) -> Result<Vec<(BlockId, T)>> {
     grid.check(ensemble)?;
-    config.subsample.validate()?;
+    starts.subsample.validate()?;
     for functions in [future, initial] {
         if functions.dim() != ensemble.dim() {
             return Err(Error::input(format!(
@@ -99,31 +141,24 @@ pub(crate) fn accumulate_blocks<T: Send>(
             )));
         }
     }
-    let (blocking, first) = (config.blocking, config.first_trajectory);
-    over_blocks(ensemble, blocking, first, control, |block, trajectory| {
-        let mut worker = Worker::new(trajectory, future, initial, grid);
-        block.each_tile(config.subsample, TILE, control, |segment, tile| {
-            worker.tile(segment, tile);
-        })?;
+    over_blocks(ensemble, &starts.blocks, control, |block| {
+        let mut worker = Worker::new(future, initial, grid);
+        let subsample = starts.subsample;
+        block.each_tile(
+            ensemble,
+            subsample,
+            TILE,
+            control,
+            |record, segment, tile| {
+                worker.tile(record, segment, tile);
+            },
+        )?;
         Ok(reduce(worker.finish()))
     })
 }
 
-/// Refuse sums without pairs at one of the lags.
-fn require_pairs(total: &PairSums, grid: &LagGrid) -> Result<()> {
-    match total.pairs.iter().position(|n| *n == 0.0) {
-        None => Ok(()),
-        Some(lag) => Err(Error::input(format!(
-            "no pair of samples without a gap in between is {} apart; choose shorter lags, or give a \
-             record with fewer gaps",
-            grid.lags()[lag]
-        ))),
-    }
-}
-
 /// Buffers of one thread working on one block.
 struct Worker<'a> {
-    trajectory: &'a Trajectory,
     future: &'a dyn Functions,
     initial: &'a dyn Functions,
     grid: &'a LagGrid,
@@ -140,6 +175,18 @@ struct Worker<'a> {
     ends: Ends,
 }
 
+/// A tile of initial samples and the rows that it reaches.
+struct Reached<'a> {
+    trajectory: &'a Trajectory,
+    segment: &'a Range<usize>,
+    /// Rows of the initial samples.
+    starts: &'a [usize],
+    /// The first row that is reached.
+    base: usize,
+    /// Number of states at which φ was evaluated.
+    loaded: usize,
+}
+
 /// Buffers for the correction of sums in windows, if enabled: both ends of every pair, each with itself.
 #[derive(Default)]
 struct Ends {
@@ -152,15 +199,9 @@ struct Ends {
 }
 
 impl<'a> Worker<'a> {
-    fn new(
-        trajectory: &'a Trajectory,
-        future: &'a dyn Functions,
-        initial: &'a dyn Functions,
-        grid: &'a LagGrid,
-    ) -> Self {
+    fn new(future: &'a dyn Functions, initial: &'a dyn Functions, grid: &'a LagGrid) -> Self {
         let (lags, m, n) = (grid.len(), future.len(), initial.len());
         Self {
-            trajectory,
             future,
             initial,
             grid,
@@ -174,11 +215,11 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn tile(&mut self, segment: &Range<usize>, starts: &[usize]) {
+    fn tile(&mut self, trajectory: &Trajectory, segment: &Range<usize>, starts: &[usize]) {
         let count = starts.len();
         let (m, n) = (self.future.len(), self.initial.len());
         let base = starts[0];
-        let end = self.grid.reach(self.trajectory, segment, starts[count - 1]);
+        let end = self.grid.reach(trajectory, segment, starts[count - 1]);
         // φ on every row that the tile reaches or, where these are fewer, on the partners of its samples.
         let partners = self.grid.len() * count;
         let scattered = self.grid.exact(0).is_some() && partners < end - base;
@@ -190,15 +231,22 @@ impl<'a> Worker<'a> {
                 let partner = grid.exact(lag).map_or(start, |(step, _)| start + step);
                 if partner < segment.end { partner } else { base }
             };
-            self.states.pick(self.trajectory, (0..loaded).map(partner));
+            self.states.pick(trajectory, (0..loaded).map(partner));
         } else {
-            self.states.load(self.trajectory, base..end);
+            self.states.load(trajectory, base..end);
         }
         self.reached.resize(m * loaded, 0.0);
         self.future.values(&self.states, &mut self.reached);
-        self.gather(segment, starts, base, loaded, scattered);
+        let reached = Reached {
+            trajectory,
+            segment,
+            starts,
+            base,
+            loaded,
+        };
+        self.gather(&reached, scattered);
         if self.grid.ends_off() {
-            self.take_off_ends(segment, starts, base, loaded);
+            self.take_off_ends(&reached);
         }
         // B on the initial samples; a list that serves both ends is not evaluated twice.
         self.right.resize(n * count, 0.0);
@@ -208,7 +256,7 @@ impl<'a> Worker<'a> {
                 choose(reached, starts, base, row);
             }
         } else {
-            self.states.pick(self.trajectory, starts.iter().copied());
+            self.states.pick(trajectory, starts.iter().copied());
             self.initial.values(&self.states, &mut self.right);
         }
         let lag_rows = self.grid.len() * (m + 1);
@@ -220,14 +268,14 @@ impl<'a> Worker<'a> {
 
     /// Fill `left` and the counts: for every lag the φ of the partners of each initial sample, which are
     /// (lag, sample) where `scattered`, else rows from `base` on.
-    fn gather(
-        &mut self,
-        segment: &Range<usize>,
-        starts: &[usize],
-        base: usize,
-        loaded: usize,
-        scattered: bool,
-    ) {
+    fn gather(&mut self, tile: &Reached, scattered: bool) {
+        let &Reached {
+            trajectory,
+            segment,
+            starts,
+            base,
+            loaded,
+        } = tile;
         let (m, count) = (self.future.len(), starts.len());
         let nominal = self.grid.lags();
         let lags = self.left.chunks_exact_mut((m + 1) * count);
@@ -254,12 +302,12 @@ impl<'a> Worker<'a> {
                 sums.separations[lag] += paired as f64 * lag_time;
             } else {
                 for (s, &start) in starts.iter().enumerate() {
-                    let window = self.grid.partners(self.trajectory, segment, start, lag);
-                    let now = self.trajectory.time(start);
+                    let window = self.grid.partners(trajectory, segment, start, lag);
+                    let now = trajectory.time(start);
                     partners[s] = window.len() as f64;
                     sums.pairs[lag] += window.len() as f64;
                     for row in window.clone() {
-                        let separation = self.trajectory.time(row) - now;
+                        let separation = trajectory.time(row) - now;
                         sums.separations[lag] += separation;
                         sums.scatter[lag] += (separation - nominal[lag]).powi(2);
                     }
@@ -278,13 +326,14 @@ impl<'a> Worker<'a> {
 
     /// −½ Σ [φ(x_0) B(x_0) + φ(x_t) B(x_t)] over the pairs of every lag but the first, and the same of the
     /// means.
-    fn take_off_ends(
-        &mut self,
-        segment: &Range<usize>,
-        starts: &[usize],
-        base: usize,
-        loaded: usize,
-    ) {
+    fn take_off_ends(&mut self, tile: &Reached) {
+        let &Reached {
+            trajectory,
+            segment,
+            starts,
+            base,
+            loaded,
+        } = tile;
         let (m, n) = (self.future.len(), self.initial.len());
         let ends = &mut self.ends;
         ends.reached.resize(n * loaded, 0.0);
@@ -296,7 +345,7 @@ impl<'a> Worker<'a> {
             ends.weights.clear();
             ends.weights.resize(loaded, 0.0);
             for &start in starts {
-                let window = self.grid.partners(self.trajectory, segment, start, lag);
+                let window = self.grid.partners(trajectory, segment, start, lag);
                 ends.weights[start - base] += 0.5 * window.len() as f64;
                 for row in window {
                     ends.weights[row - base] += 0.5;

@@ -12,7 +12,9 @@ mod sums;
 mod tiles;
 
 pub use accumulate::{LaggedConfig, accumulate_lagged};
-pub(crate) use accumulate::{accumulate_blocks, accumulate_moments};
+pub(crate) use accumulate::{
+    Starts, accumulate_blocks, accumulate_moments, accumulate_shard, accumulate_starts,
+};
 pub(crate) use blocks::over_blocks;
 pub use blocks::{BlockId, Blocking};
 pub use derivative::{LocalPolynomial, choose_bandwidth};

@@ -1,8 +1,6 @@
 //! Random draws of samples and of lagged pairs, for training by stochastic gradients.
 
-use std::ops::Range;
-
-use super::blocks::Blocking;
+use super::blocks::{Blocking, Stretch};
 use super::grid::LagGrid;
 use crate::data::{Ensemble, Trajectory};
 use crate::error::{Error, Result};
@@ -15,13 +13,6 @@ pub(crate) struct Pool<'a> {
     stretches: Vec<Stretch>,
     /// Samples in all stretches up to and with this one.
     ends: Vec<u64>,
-}
-
-#[derive(Clone, Debug)]
-struct Stretch {
-    trajectory: usize,
-    segment: Range<usize>,
-    rows: Range<usize>,
 }
 
 /// A sample and one that follows it.
@@ -49,19 +40,13 @@ impl<'a> Pool<'a> {
         let blocks = stretches(ensemble).plan(ensemble, 0);
         let held_out = held_out_stretches(blocks.len(), held_out)?;
         let (mut training, mut testing) = (Self::empty(ensemble), Self::empty(ensemble));
-        for (block, held_out) in blocks.iter().zip(held_out) {
+        for (block, held_out) in blocks.into_iter().zip(held_out) {
             let pool = if held_out {
                 &mut testing
             } else {
                 &mut training
             };
-            for (segment, rows) in &block.starts {
-                pool.push(Stretch {
-                    trajectory: block.id.trajectory,
-                    segment: segment.clone(),
-                    rows: rows.clone(),
-                });
-            }
+            block.starts.into_iter().for_each(|start| pool.push(start));
         }
         if training.is_empty() || testing.is_empty() {
             return Err(Error::input(

@@ -171,19 +171,32 @@ impl LaggedSums {
         Ok(())
     }
 
-    /// Add up the blocks that `name` calls by the same name.
-    pub(crate) fn pooled(mut self, name: impl Fn(BlockId) -> BlockId) -> Self {
-        let mut pooled: BTreeMap<BlockId, PairSums> = BTreeMap::new();
-        for (id, block) in std::mem::take(&mut self.blocks) {
-            match pooled.entry(name(id)) {
+    /// Add up shards of like statistics, whose blocks may be parts of the same.
+    pub(crate) fn added(mut self, others: impl IntoIterator<Item = Self>) -> Result<Self> {
+        let mut all: BTreeMap<BlockId, PairSums> = self.blocks.into_iter().collect();
+        for (id, block) in others.into_iter().flat_map(|shard| shard.blocks) {
+            match all.entry(id) {
                 Entry::Occupied(mut sum) => sum.get_mut().add(&block, 1.0),
                 Entry::Vacant(place) => {
                     place.insert(block);
                 }
             }
         }
-        self.blocks = pooled.into_iter().collect();
-        self
+        self.blocks = all.into_iter().collect();
+        self.require_pairs()?;
+        Ok(self)
+    }
+
+    /// Refuse sums without pairs at one of the lags.
+    pub(super) fn require_pairs(&self) -> Result<()> {
+        match self.total().pairs.iter().position(|n| *n == 0.0) {
+            None => Ok(()),
+            Some(lag) => Err(Error::input(format!(
+                "no pair of samples without a gap in between is {} apart; choose shorter lags, or give \
+                 a record with fewer gaps",
+                self.grid.lags()[lag]
+            ))),
+        }
     }
 
     /// The sums over all blocks.

@@ -1,7 +1,7 @@
 //! A pass over lagged pairs for statistics that do not factor into future times initial.
 
 use super::accumulate::LaggedConfig;
-use super::blocks::{Block, BlockId, in_tiles, over_blocks};
+use super::blocks::{Block, BlockId, Stretch, in_tiles, over_blocks};
 use super::grid::LagGrid;
 use crate::control::Control;
 use crate::data::{Ensemble, States, Trajectory};
@@ -34,36 +34,40 @@ pub(crate) fn accumulate_pairs<T: Send>(
 ) -> Result<Vec<(BlockId, T)>> {
     config.subsample.validate()?;
     grid.check(ensemble)?;
-    let (blocking, first) = (config.blocking, config.first_trajectory);
-    over_blocks(ensemble, blocking, first, control, |block, trajectory| {
+    let blocks = config.starts(ensemble).blocks;
+    over_blocks(ensemble, &blocks, control, |block| {
         let (mut sums, mut tile) = (zero(), PairTile::default());
         for (lag, _) in grid.lags().iter().enumerate() {
             tile.lag = lag;
-            let pairs = pairs(block, trajectory, grid, lag, config);
-            in_tiles(pairs, TILE, |pairs| {
-                tile.fill(trajectory, pairs);
-                add(&mut sums, &tile);
-                control.advance(0)
-            })?;
+            let trajectories = block.starts.chunk_by(|a, b| a.trajectory == b.trajectory);
+            for own in trajectories {
+                let trajectory = &ensemble.trajectories()[own[0].trajectory];
+                let pairs = pairs(block, own, trajectory, (grid, lag), config);
+                in_tiles(pairs, TILE, |pairs| {
+                    tile.fill(trajectory, pairs);
+                    add(&mut sums, &tile);
+                    control.advance(0)
+                })?;
+            }
         }
-        let rows = block.starts.iter().map(|(_, rows)| rows.len() as u64);
+        let rows = block.starts.iter().map(|own| own.rows.len() as u64);
         control.advance(rows.sum())?;
         Ok(sums)
     })
 }
 
-/// (initial, future) rows of a block at one lag.
+/// (initial, future) rows of the stretches of one trajectory at one lag.
 fn pairs<'a>(
     block: &'a Block,
+    own: &'a [Stretch],
     trajectory: &'a Trajectory,
-    grid: &'a LagGrid,
-    lag: usize,
+    (grid, lag): (&'a LagGrid, usize),
     config: &'a LaggedConfig,
 ) -> impl Iterator<Item = (usize, usize)> + 'a {
-    block.starts.iter().flat_map(move |(segment, rows)| {
-        let rows = block.initial_rows(segment, rows, config.subsample);
+    own.iter().flat_map(move |stretch| {
+        let rows = block.initial_rows(stretch, config.subsample);
         rows.flat_map(move |row| {
-            let partners = grid.partners(trajectory, segment, row, lag);
+            let partners = grid.partners(trajectory, &stretch.segment, row, lag);
             partners.map(move |partner| (row, partner))
         })
     })

@@ -20,7 +20,8 @@ pub enum PhiMethod {
     /// only scales it cancels (`eq:app_soft_spin_phi_stein_corrected_form`).
     SteinNormalised(LocalPolynomial),
     /// The Φ with C(T) − C(0) = ∫₀ᵀ⟨x_t s(x_0)ᵀ⟩dt Φ in least squares over the lags T of the
-    /// statistics; keep them short, where a state-dependent M is seen through its mean only.
+    /// statistics, in units of the standard deviations of the coordinates; keep the lags short, where a
+    /// state-dependent M is seen through its mean only.
     Integral(IntegralRule),
 }
 
@@ -206,6 +207,30 @@ pub(super) fn coordinate_curves(
         .unzip()
 }
 
+/// [`coordinate_curves`] in units of the standard deviations σ of the coordinates, where the score has the
+/// unit 1/σ, and these.
+pub(super) fn standardised_curves(
+    totals: &PairSums,
+    dim: usize,
+) -> (Array1<f64>, Vec<Array2<f64>>, Vec<Array2<f64>>) {
+    let (mut covariances, mut scores) = coordinate_curves(totals, dim);
+    let scale = covariances[0]
+        .diag()
+        .mapv(|v| v.max(f64::MIN_POSITIVE).sqrt());
+    for matrix in &mut covariances {
+        *matrix = in_units(matrix, &scale.mapv(f64::recip));
+    }
+    for ((i, j), value) in scores.iter_mut().flat_map(|m| m.indexed_iter_mut()) {
+        *value *= scale[j] / scale[i];
+    }
+    (scale, covariances, scores)
+}
+
+/// σ_i a_ij σ_j.
+pub(super) fn in_units(matrix: &Array2<f64>, scale: &Array1<f64>) -> Array2<f64> {
+    Array2::from_shape_fn(matrix.dim(), |(i, j)| scale[i] * matrix[[i, j]] * scale[j])
+}
+
 type Projection = Box<dyn Fn(Array2<f64>) -> Array2<f64>>;
 type Estimator = Box<dyn Fn(&PairSums, usize) -> Array2<f64>>;
 
@@ -223,7 +248,7 @@ fn estimator(method: &PhiMethod, lags: &[f64]) -> Result<Estimator> {
         PhiMethod::Integral(rule) => {
             let weights = rule.cumulative(lags)?;
             Box::new(move |totals, dim| {
-                let (c, f) = coordinate_curves(totals, dim);
+                let (scale, c, f) = standardised_curves(totals, dim);
                 let (mut normal, mut right) =
                     (Array2::zeros((dim, dim)), Array2::zeros((dim, dim)));
                 for horizon in 1..c.len() {
@@ -231,7 +256,7 @@ fn estimator(method: &PhiMethod, lags: &[f64]) -> Result<Estimator> {
                     normal += &a.t().dot(&a);
                     right += &a.t().dot(&(&c[horizon] - &c[0]));
                 }
-                linalg::solve(normal.view(), right.view())
+                in_units(&linalg::solve(normal.view(), right.view()), &scale)
             })
         }
     })

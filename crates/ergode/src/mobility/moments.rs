@@ -14,8 +14,8 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{
-    BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, PairSums, accumulate_lagged,
-    accumulate_moments,
+    BlockId, LagGrid, LaggedConfig, LaggedSums, PairSums, Starts, accumulate_moments,
+    accumulate_starts,
 };
 use crate::observable::{Moments, Monomials, NoiseRemoval, Standardised, exponents, index};
 
@@ -82,6 +82,18 @@ pub fn accumulate_polynomials(
     config: &PolynomialConfig,
     control: &Control,
 ) -> Result<PolynomialSums> {
+    let starts = config.statistics.starts(ensemble);
+    accumulate_from(ensemble, standardiser, config, &starts, control)
+}
+
+/// [`accumulate_polynomials`] of pairs that begin with given samples.
+fn accumulate_from(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    config: &PolynomialConfig,
+    starts: &Starts,
+    control: &Control,
+) -> Result<PolynomialSums> {
     if config.lags.len() < 2 || config.lags[0] != 0.0 {
         return Err(Error::input(
             "the lags must be 0 followed by at least one more lag; see doubling_lags",
@@ -99,8 +111,7 @@ pub fn accumulate_polynomials(
         ))
     };
     let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
-    let statistics = &config.statistics;
-    let lagged = accumulate_lagged(ensemble, &future, &initial, &grid, statistics, control)?;
+    let lagged = accumulate_starts(ensemble, &future, &initial, &grid, starts, control)?;
     let degree = config.moment_degree;
     let moments = exponents(names.len(), degree)?;
     Ok(PolynomialSums {
@@ -108,7 +119,7 @@ pub fn accumulate_polynomials(
         standardiser: standardiser.clone(),
         config: config.clone(),
         index: Arc::new(index(&moments)),
-        moments: accumulate_moments(ensemble, standardiser, degree, statistics, control)?,
+        moments: accumulate_moments(ensemble, standardiser, degree, starts, control)?,
         lagged,
         noise: None,
     })
@@ -127,17 +138,11 @@ pub fn accumulate_site_polynomials(
 ) -> Result<PolynomialSums> {
     let records = site_records(ensemble, sites)?;
     let raw = Standardiser::new(vec![0.0; records.dim()], vec![1.0; records.dim()])?;
-    let mut config = config.clone();
-    let parts = config.statistics.blocking.parts(ensemble);
-    config.statistics.blocking = Blocking::PerTrajectory(parts);
-    let mut sums = accumulate_polynomials(&records, &raw, &config, control)?;
-    let whole = |id: BlockId| BlockId {
-        trajectory: id.trajectory / sites,
-        part: id.part,
-    };
-    sums.moments = sums.moments.pooled(whole);
-    sums.lagged = sums.lagged.pooled(whole);
-    Ok(sums)
+    let mut starts = config.statistics.starts(ensemble);
+    for block in &mut starts.blocks {
+        *block = block.of_sites(sites);
+    }
+    accumulate_from(&records, &raw, config, &starts, control)
 }
 
 impl PolynomialSums {

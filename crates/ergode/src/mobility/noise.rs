@@ -43,6 +43,8 @@ pub struct NoiseEstimate {
     pub errors: Array2<f64>,
     /// Rounds of the estimate; zero where S was given.
     pub rounds: usize,
+    /// Standard deviation of every coordinate of the record.
+    pub scale: Vec<f64>,
 }
 
 /// The noise that is given by its variances.
@@ -75,6 +77,7 @@ pub(super) fn known(
         covariance,
         errors: Array2::zeros((dim, dim)),
         rounds: 0,
+        scale: scale.clone(),
     };
     Ok((BlockNoise::uniform(standardised), estimate))
 }
@@ -126,8 +129,8 @@ pub(super) fn estimate(
             .all(|(s, e)| s.abs() <= SETTLED * e);
         let (next, taken) = advance(&noise, &step, &equations)?;
         if settled || round == ROUNDS {
-            let without: Vec<Array2<f64>> =
-                left_out.iter().map(|s| matrix(&(&noise + s))).collect();
+            let without = around(&next, &left_out);
+            let without: Vec<Array2<f64>> = without.iter().map(matrix).collect();
             let scale = &sums.standardiser().scale;
             let raw = |standardised: Array2<f64>| {
                 let unit = |(i, j): (usize, usize)| scale[i] * scale[j] * standardised[[i, j]];
@@ -137,6 +140,7 @@ pub(super) fn estimate(
                 covariance: raw(matrix(&next)),
                 errors: raw(matrix(&errors)),
                 rounds: round,
+                scale: scale.clone(),
             };
             return Ok((BlockNoise::new(&matrix(&next), &without), found));
         }
@@ -191,16 +195,84 @@ fn advance(
     ))
 }
 
+/// What the unknowns would be without each block: `found` and the deviations of the steps, whether or not
+/// the last step was taken whole.
+fn around(found: &Array1<f64>, left_out: &[Array1<f64>]) -> Vec<Array1<f64>> {
+    let mut mean = Array1::zeros(found.len());
+    for step in left_out {
+        mean.scaled_add(1.0 / left_out.len() as f64, step);
+    }
+    left_out.iter().map(|step| found + step - &mean).collect()
+}
+
 impl NoiseEstimate {
-    /// S as a noise can have it: eigenvalues that are not positive are raised to nearly nothing.
+    /// S as a noise can have it: eigenvalues that are not positive are raised to nearly nothing, in units of
+    /// the standard deviations of the coordinates.
     pub(crate) fn positive(&self) -> Result<Array2<f64>> {
         const NOTHING: f64 = 1e-9;
-        let (values, vectors) = linalg::symmetric_eigen(self.covariance.view())?;
+        let unit = |(i, j): (usize, usize)| self.scale[i] * self.scale[j];
+        let units = Array2::from_shape_fn(self.covariance.dim(), unit);
+        let (values, vectors) = linalg::symmetric_eigen((&self.covariance / &units).view())?;
         let floor = NOTHING
             * values
                 .iter()
                 .fold(f64::MIN_POSITIVE, |a: f64, v| a.max(v.abs()));
         let scaled = &vectors * &values.mapv(|v| v.max(floor));
-        Ok(scaled.dot(&vectors.t()))
+        Ok(scaled.dot(&vectors.t()) * units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    #[test]
+    fn the_floor_of_the_noise_does_not_depend_on_units() {
+        let plain = NoiseEstimate {
+            covariance: array![[0.04, 0.001], [0.001, 0.01]],
+            errors: Array2::zeros((2, 2)),
+            rounds: 1,
+            scale: vec![1.0, 0.7],
+        };
+        let small = NoiseEstimate {
+            covariance: array![[0.04, 0.0], [0.0, -0.01]],
+            ..plain.clone()
+        };
+        for estimate in [plain, small] {
+            let expected = estimate.positive().unwrap();
+            assert!(expected[[1, 1]] > 0.0);
+            let unit = |i: usize| [1e6, 1e-6][i];
+            let units = Array2::from_shape_fn((2, 2), |(i, j)| unit(i) * unit(j));
+            let other = NoiseEstimate {
+                covariance: &estimate.covariance * &units,
+                scale: (0..2).map(|i| unit(i) * estimate.scale[i]).collect(),
+                ..estimate
+            };
+            let found = other.positive().unwrap() / &units;
+            let close = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-12 * expected[[0, 0]];
+            assert!(found.iter().zip(&expected).all(close), "{found} {expected}");
+            // The small variance itself, which a floor in raw units would replace.
+            let ratio = found[[1, 1]] / expected[[1, 1]];
+            assert!((ratio - 1.0).abs() < 1e-6, "{ratio}");
+        }
+    }
+
+    /// With half of the last step taken, the mean over blocks is still the covariance that was found.
+    #[test]
+    fn blocks_agree_with_the_covariance_after_a_shortened_step() {
+        let steps = [array![0.4], array![0.5], array![0.9]];
+        let found = array![0.1 + 0.5 * 0.6];
+        let without = around(&found, &steps);
+        let mean = without.iter().map(|w| w[0]).sum::<f64>() / 3.0;
+        assert!((mean - found[0]).abs() < 1e-14);
+        let matrix = |w: &Array1<f64>| array![[w[0]]];
+        let without: Vec<_> = without.iter().map(matrix).collect();
+        let blocks = BlockNoise::new(&matrix(&found), &without);
+        assert!((blocks.of_blocks(&[0, 1, 2])[[0, 0]] - found[0]).abs() < 1e-14);
+        assert!((blocks.of_blocks(&[1, 2]) - &without[0])[[0, 0]].abs() < 1e-14);
+        // The deviations are those of the steps.
+        assert!((without[2][[0, 0]] - without[0][[0, 0]] - 0.5).abs() < 1e-14);
     }
 }

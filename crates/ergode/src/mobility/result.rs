@@ -24,7 +24,7 @@ pub struct RidgeTrial {
 pub struct Rung {
     /// Degree of D.
     pub diffusion_degree: usize,
-    /// Degree of R.
+    /// Degree of R, or of the drift where it is an unknown of its own.
     pub current_degree: usize,
     /// Held-out χ² per equation, in units of the errors at the rung below.
     pub loss: f64,
@@ -55,6 +55,9 @@ pub struct MobilityFit {
     /// The coefficients with the deviations of their jackknife over blocks; there are none where the
     /// equations were exact.
     pub jackknife: Jackknife,
+    /// Standard errors of the coefficients as printed. They contain the uncertainty of the mean and scale by
+    /// which the record was standardised; the errors of fields at a state do not.
+    pub errors: Array1<f64>,
     /// χ² per equation; near 1 where model and error bars are right.
     pub chi2_per_equation: f64,
     /// Singular values of the design, largest first: a change of M of unit rms along each direction,
@@ -87,15 +90,14 @@ pub struct MobilityFit {
 }
 
 impl MobilityFit {
-    /// Label, value and standard error of each coefficient.
+    /// Label, value and standard error ([`MobilityFit::errors`]) of each coefficient.
     pub fn coefficients(&self) -> impl Iterator<Item = (&str, f64, f64)> {
         let labels = self.mobility.basis().labels();
         let values = self.mobility.coefficients().to_vec();
-        let errors = self.jackknife.errors().to_vec();
-        let values = values.into_iter().zip(errors);
+        let values = values.into_iter().zip(&self.errors);
         labels
             .zip(values)
-            .map(|(label, (c, error))| (label, c, error))
+            .map(|(label, (c, error))| (label, c, *error))
     }
 
     /// The degrees of D and R that held-out blocks chose, where they did.

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
 
-use super::constant::{coordinate_curves, integrated, require_layout};
+use super::constant::{in_units, integrated, require_layout, standardised_curves};
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LaggedSums, PairSums};
 use crate::linalg;
@@ -14,7 +14,8 @@ use crate::linalg;
 pub struct StructureConfig {
     /// Horizons T, as indices into the lags of the statistics.
     pub horizons: Vec<usize>,
-    /// Ridge λ of the combined estimate, relative to the mean diagonal of Σ A_Tᵀ A_T.
+    /// Ridge λ of the combined estimate, relative to the mean diagonal of Σ A_Tᵀ A_T in units of the
+    /// standard deviations of the coordinates.
     pub ridge: f64,
     /// Quadrature over the lags.
     pub rule: IntegralRule,
@@ -50,19 +51,21 @@ pub fn estimate_structure(sums: &LaggedSums, config: &StructureConfig) -> Result
     }
     let weights = config.rule.cumulative(&lags)?;
     let statistic = |totals: &PairSums| {
-        let (c, f) = coordinate_curves(totals, dim);
+        let (scale, c, f) = standardised_curves(totals, dim);
         let (mut normal, mut right) = (Array2::zeros((dim, dim)), Array2::zeros((dim, dim)));
         let mut out = Vec::new();
         for &horizon in &config.horizons {
             let a = integrated(&f, weights.row(horizon));
             let b = &c[horizon] - &c[0];
-            out.extend(linalg::pseudo_inverse(a.view(), 1e-10).dot(&b));
+            let single = linalg::pseudo_inverse(a.view(), 1e-10).dot(&b);
+            out.extend(in_units(&single, &scale));
             normal += &a.t().dot(&a);
             right += &a.t().dot(&b);
         }
         let ridge = config.ridge * normal.diag().sum() / dim as f64;
         normal.diag_mut().mapv_inplace(|v| v + ridge);
-        out.extend(linalg::solve(normal.view(), right.view()));
+        let combined = linalg::solve(normal.view(), right.view());
+        out.extend(in_units(&combined, &scale));
         out
     };
     let jackknife = sums.jackknife(statistic)?;

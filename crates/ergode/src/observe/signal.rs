@@ -77,6 +77,24 @@ pub(super) fn span(ensemble: &Ensemble) -> [f64; 2] {
     })
 }
 
+/// Mean of every coordinate. The differences to the first sample are summed, so that a large mean costs no
+/// digits.
+fn means(ensemble: &Ensemble) -> Vec<f64> {
+    let mut sums = vec![0.0; ensemble.dim()];
+    let mut first: Option<Vec<f64>> = None;
+    visit(ensemble, 1, |_, _, row| {
+        let first = first.get_or_insert_with(|| row.to_vec());
+        for ((sum, y), start) in sums.iter_mut().zip(row).zip(&*first) {
+            *sum += y - start;
+        }
+    });
+    let first = first.unwrap_or_else(|| vec![0.0; ensemble.dim()]);
+    let means = first.iter().zip(&sums);
+    means
+        .map(|(start, sum)| start + sum / ensemble.samples() as f64)
+        .collect()
+}
+
 /// `visit(fold, time, row)` at every sample, folds being equal stretches of the record.
 pub(super) fn visit(ensemble: &Ensemble, folds: usize, mut visit: impl FnMut(usize, f64, &[f64])) {
     let samples = ensemble.samples();
@@ -108,11 +126,14 @@ pub(super) struct MeanFit {
     centre: f64,
     unit: f64,
     degree: usize,
+    /// Mean of every coordinate, taken off before sums are formed: squares of a large mean would hide the
+    /// variance.
+    centres: Vec<f64>,
     /// Normal matrices, (feature, feature), features being 1, harmonics, powers of u.
     normal: Vec<Array2<f64>>,
     /// (feature, coordinate).
     right: Vec<Array2<f64>>,
-    /// Σ y², per coordinate.
+    /// Σ y² of the centred coordinates.
     square: Vec<Array1<f64>>,
     most: usize,
 }
@@ -130,6 +151,7 @@ impl MeanFit {
             centre,
             unit,
             degree,
+            centres: means(ensemble),
             normal: vec![Array2::zeros((size, size)); FOLDS],
             right: vec![Array2::zeros((size, dim)); FOLDS],
             square: vec![Array1::zeros(dim); FOLDS],
@@ -147,12 +169,13 @@ impl MeanFit {
                 for (b, g) in features[..=a].iter().enumerate() {
                     fit.normal[fold][[a, b]] += f * g;
                 }
-                for (j, y) in row.iter().enumerate() {
-                    fit.right[fold][[a, j]] += f * y;
+                for (j, (y, centre)) in row.iter().zip(&fit.centres).enumerate() {
+                    fit.right[fold][[a, j]] += f * (y - centre);
                 }
             }
-            for (sum, y) in fit.square[fold].iter_mut().zip(row) {
-                *sum += y * y;
+            let rows = row.iter().zip(&fit.centres);
+            for (sum, (y, centre)) in fit.square[fold].iter_mut().zip(rows) {
+                *sum += (y - centre).powi(2);
             }
         });
         for normal in &mut fit.normal {
@@ -229,10 +252,11 @@ impl MeanFit {
             .collect();
         let columns = || c.columns().into_iter();
         // What the centred powers leave out belongs to the mean.
-        let mean = columns().map(|c| {
+        let mean = columns().zip(&self.centres).map(|(c, centre)| {
             let mut mean = c.slice(s![..known]).to_vec();
             let powers = c.slice(s![known..]);
             mean[0] += powers.iter().zip(&means).map(|(a, m)| a * m).sum::<f64>();
+            mean[0] += centre;
             mean
         });
         let mean = mean.collect();
@@ -263,4 +287,39 @@ pub(super) fn choose(losses: &[Vec<f64>]) -> usize {
 /// No harmonics where nothing is cyclic.
 pub(super) fn fit_trend(ensemble: &Ensemble, degree: usize) -> Result<Option<Trend>> {
     Ok(MeanFit::collect(ensemble, degree, 1.0, 0).finish(0).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small wave and slope on `mean`, in steps that a large mean still resolves.
+    fn record(mean: f64) -> Ensemble {
+        let step = 2f64.powi(-16);
+        let value = |i: usize| {
+            let wave = (TAU * i as f64 / 25.0).cos() + 1e-3 * i as f64;
+            let noise = ((i * 7919 % 101) as f64 / 101.0 - 0.5) * 0.2;
+            mean + ((wave + noise) / step).round() * step
+        };
+        Ensemble::from_array(Array2::from_shape_fn((2000, 1), |(i, _)| value(i)), 1.0).unwrap()
+    }
+
+    #[test]
+    fn a_large_mean_changes_neither_trend_nor_losses() {
+        let fit = |mean: f64| {
+            let fit = MeanFit::collect(&record(mean), 1, 25.0, 3);
+            let losses: Vec<Vec<f64>> = (0..=3).map(|count| fit.held_out(count)).collect();
+            let (trend, harmonics) = fit.finish(1);
+            (losses, trend.unwrap().coefficients[0][0], harmonics)
+        };
+        let ((near, slope, wave), (far, other, moved)) = (fit(0.0), fit(2f64.powi(33)));
+        assert!((slope / other - 1.0).abs() < 1e-9, "{slope} {other}");
+        let losses = near.iter().flatten().zip(far.iter().flatten());
+        for (a, b) in losses {
+            assert!((a - b).abs() < 1e-6 * a.abs(), "{a} {b}");
+        }
+        assert_eq!(choose(&near), choose(&far));
+        assert!((wave[0][1] - moved[0][1]).abs() < 1e-9);
+        assert!((moved[0][0] - wave[0][0] - 2f64.powi(33)).abs() < 1e-5);
+    }
 }

@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
+use ndarray::Array2;
+
 use super::config::FitConfig;
 use super::found::{MobilityFound, linear_results};
 use super::lattice::{ring_mobility, spin_by_network, with_seed};
 use super::policy::{Plan, RECIPE};
 use super::ring::RingSpan;
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{
     IntegralRule, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged,
@@ -19,7 +21,7 @@ use crate::mobility::{
     fit_paper_ring,
 };
 use crate::model::StoredScore;
-use crate::observable::Monomials;
+use crate::observable::{Functions, Monomials, Standardised};
 use crate::report::{Measured, MobilityResults, NetworkResiduals};
 use crate::score::{CoordinatesAndScore, Score};
 
@@ -97,9 +99,34 @@ pub(super) fn by_recipe(
 const INTERVALS: usize = 8;
 const PART: f64 = 0.25;
 
-/// Correlations of coordinates with coordinates and score over short lags.
+/// Standardised coordinates z = (x − μ)/σ and the score in them, σ s.
+struct InScales<'a> {
+    scales: &'a Standardiser,
+    raw: CoordinatesAndScore<'a>,
+}
+
+impl Functions for InScales<'_> {
+    fn dim(&self) -> usize {
+        self.raw.dim()
+    }
+    fn labels(&self) -> &[String] {
+        self.raw.labels()
+    }
+    fn values(&self, x: &[f64], out: &mut [f64]) {
+        self.raw.values(x, out);
+        let (coordinates, score) = out.split_at_mut(x.len());
+        self.scales.forward_states(coordinates);
+        let states = (x.len() / self.dim()).max(1);
+        for (row, scale) in score.chunks_exact_mut(states).zip(&self.scales.scale) {
+            row.iter_mut().for_each(|s| *s *= scale);
+        }
+    }
+}
+
+/// Correlations of standardised coordinates with coordinates and score over short lags.
 fn short_statistics(
     training: &Ensemble,
+    scales: &Standardiser,
     score: &dyn Score,
     horizon: f64,
     control: &Control,
@@ -109,8 +136,12 @@ fn short_statistics(
     let lags: Vec<f64> = (0..=INTERVALS)
         .map(|k| (k * stride) as f64 * interval)
         .collect();
-    let future = Monomials::coordinates(training.names())?;
-    let initial = CoordinatesAndScore::new(training.names(), score);
+    let names = training.names();
+    let future = Standardised::new(scales.clone(), Monomials::coordinates(names)?);
+    let initial = InScales {
+        scales,
+        raw: CoordinatesAndScore::new(names, score),
+    };
     let grid = LagGrid::for_ensemble(training, &lags)?.with_ends_off();
     let statistics = LaggedConfig {
         subsample: Subsample::Stride(stride),
@@ -127,14 +158,16 @@ fn rule(training: &Ensemble) -> IntegralRule {
     }
 }
 
-/// Which entries of M matter, by the constant matrix that links coordinates and score over short times.
+/// Which entries of M matter, by the constant matrix that links standardised coordinates and their score over
+/// short times.
 pub(super) fn find_structure(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,
     control: &Control,
 ) -> Result<Structure> {
-    let sums = short_statistics(training, score, horizon, control)?;
+    let scales = Standardiser::watched(training, control)?;
+    let sums = short_statistics(training, &scales, score, horizon, control)?;
     let config = StructureConfig {
         horizons: vec![INTERVALS / 4, INTERVALS / 2, INTERVALS],
         ridge: 1e-6,
@@ -143,22 +176,27 @@ pub(super) fn find_structure(
     estimate_structure(&sums, &config)
 }
 
-/// Φ from the integrated covariance of coordinates and score over short lags.
-fn constant(
+/// Φ from the integrated covariance of coordinates and score over short lags. Eigenvalues of its symmetric
+/// part, in standardised coordinates, are at least a thousandth of its mean diagonal.
+pub(super) fn constant(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,
     reason: String,
     control: &Control,
 ) -> Result<MobilityFound> {
-    let sums = short_statistics(training, score, horizon, control)?;
+    let scales = Standardiser::watched(training, control)?;
+    let sums = short_statistics(training, &scales, score, horizon, control)?;
     let method = PhiMethod::Integral(rule(training));
     let phi = estimate_constant_mobility(&sums, &method, SymmetryClass::None)?;
     let typical = phi.value.diag().iter().map(|d| d.abs()).sum::<f64>() / training.dim() as f64;
     let phi = phi.repaired(1e-3 * typical)?;
+    let unit = |(i, j): (usize, usize)| scales.scale[i] * scales.scale[j];
+    let units = Array2::from_shape_fn(phi.value.dim(), unit);
+    let (value, error) = (&phi.value * &units, &phi.error * &units);
     let names = training.names();
-    let entries = phi.value.indexed_iter().map(|((i, j), value)| {
-        let stderr = phi.error[[i, j]];
+    let entries = value.indexed_iter().map(|((i, j), value)| {
+        let stderr = error[[i, j]];
         let value = *value;
         (
             format!("M[{},{}]", names[i], names[j]),
@@ -183,7 +221,7 @@ fn constant(
         warnings: warnings.collect(),
     };
     Ok(MobilityFound {
-        mobility: phi.value.into(),
+        mobility: value.into(),
         results,
         recipe: Recipe::Constant,
         reason,

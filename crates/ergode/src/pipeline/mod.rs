@@ -1,6 +1,9 @@
 //! From data to a verdict: check, score, mobility, simulation, validation, report, in one call.
 
+mod blame;
+mod budget;
 mod config;
+mod fallback;
 mod fitted;
 mod folder;
 mod found;
@@ -8,14 +11,16 @@ mod lattice;
 mod learn;
 mod mobility;
 mod policy;
+mod ranges;
 mod ring;
 mod rollout;
 mod run;
 mod score;
+mod sizes;
 mod store;
 mod truth;
 
-pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use ring::{RingConfig, RingSpan};
@@ -60,6 +65,8 @@ pub fn fit(ensemble: &Ensemble, config: &FitConfig) -> Result<Fitted> {
 pub fn fit_with(ensemble: &Ensemble, config: &FitConfig, options: FitOptions) -> Result<Fitted> {
     let idle = Control::new();
     let control = options.control.unwrap_or(&idle);
+    config.check()?;
+    config.check_sizes(ensemble)?;
     let store = Store::new(options.folder);
     let run = Run::new(ensemble, config, store, options.exact, control)?;
     let prepared = run.prepare()?;

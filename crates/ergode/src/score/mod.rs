@@ -10,6 +10,7 @@ mod features;
 mod fields;
 mod identity;
 mod logarithmic;
+mod missing;
 mod moments;
 mod noise;
 mod regression;

@@ -101,7 +101,13 @@ impl CleanMoments {
         });
         let exponents = exponents(ensemble.dim(), degree)?;
         Ok(Self {
-            sums: accumulate_moments(ensemble, standardiser, degree, statistics, control)?,
+            sums: accumulate_moments(
+                ensemble,
+                standardiser,
+                degree,
+                &statistics.starts(ensemble),
+                control,
+            )?,
             index: std::sync::Arc::new(index(&exponents)),
             removal: NoiseRemoval::new(&exponents),
             covariance,

@@ -150,11 +150,12 @@ pub fn accumulate_score(
     if let ScoreObjective::Denoising { sigma, .. } = objective {
         require_positive("the noise sigma of the denoising objective", sigma)?;
     }
-    let (blocking, first) = (config.blocking, config.first_trajectory);
-    let blocks = over_blocks(ensemble, blocking, first, control, |block, trajectory| {
+    let starts = config.starts(ensemble);
+    let blocks = over_blocks(ensemble, &starts.blocks, control, |block| {
         let mut worker = Worker::new(fields, standardiser, objective, block.id);
         let size = worker.tile;
-        block.each_tile(config.subsample, size, control, |_, tile| {
+        let subsample = starts.subsample;
+        block.each_tile(ensemble, subsample, size, control, |trajectory, _, tile| {
             worker.load(trajectory, tile);
             worker.add();
         })?;

@@ -79,7 +79,7 @@ impl Default for ValidateConfig {
 }
 
 impl ValidateConfig {
-    pub(super) fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         if let Some(horizon) = self.horizon {
             require_positive("the horizon", horizon)?;
         }

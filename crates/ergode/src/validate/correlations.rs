@@ -62,7 +62,9 @@ pub(super) fn other(
     control: &Control,
 ) -> Result<Comparison> {
     let names = setting.held_out.names();
-    let first = (3.0 * setting.interval).min(setting.horizon);
+    // A whole number of intervals, whatever the horizon is.
+    let within = (setting.horizon / setting.interval * (1.0 + 1e-9)).floor();
+    let first = within.clamp(1.0, 3.0) * setting.interval;
     let lags = std::iter::successors(Some(first), |lag| Some(2.0 * lag));
     let lags = lags.take_while(|lag| *lag <= setting.horizon * (1.0 + 1e-9));
     let family = Family::new(

@@ -9,6 +9,7 @@ mod entropy;
 mod extent;
 mod floor;
 mod increments;
+mod missing;
 mod modes;
 mod observables;
 mod passage;
@@ -17,7 +18,10 @@ mod ring;
 mod rollout;
 mod setting;
 mod spectrum;
+mod usable;
 mod verdict;
+
+pub(crate) use usable::refuse_unusable;
 
 pub use climatology::{Climatology, ClimatologyCurve, compare_climatology};
 pub use config::ValidateConfig;
@@ -37,6 +41,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
+use crate::stats::nan_if_null;
 use setting::Setting;
 use verdict::{Judge, judge};
 
@@ -72,17 +77,22 @@ pub struct Validation {
     /// The rollouts; the first is the one that is judged.
     pub rollouts: Vec<RecordSummary>,
     /// Mean over the observables of a fit of the root mean square over lags of C_model − C_data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub correlation_rmse: f64,
     /// Its average for an independent record of the size of the held-out one, or of the rollout where that
     /// is shorter.
+    #[serde(deserialize_with = "nan_if_null")]
     pub noise_floor: f64,
     /// Mean over the observables of the distance over the floor of each; it depends on no units.
+    #[serde(deserialize_with = "nan_if_null")]
     pub rmse_over_floor: f64,
     /// `correlation_rmse` of the constant closure, if it was simulated.
     pub constant_rmse: Option<f64>,
     /// Mean over the coordinates of Σ |p_model − p_data| over bins.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1: f64,
     /// Its average for an independent record.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1_floor: f64,
     /// Correlations of the observables of a fit.
     pub correlations: Comparison,
@@ -283,7 +293,9 @@ impl Validation {
             .into_iter()
             .filter_map(|(words, comparison)| judge(words, comparison, k, &judging));
         let mut findings: Vec<Finding> = of_families.collect();
-        findings.extend(extent::judge(&self.extents[k], &self.names, &self.config));
+        if let Some(extents) = self.extents.get(k) {
+            findings.extend(extent::judge(extents, &self.names, &self.config));
+        }
         findings
     }
 

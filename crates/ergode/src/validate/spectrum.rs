@@ -111,11 +111,13 @@ impl<'a> Welch<'a> {
     ) -> Self {
         let plan = setting.blocking(ensemble).plan(ensemble, 0);
         let blocks = plan.iter().map(|block| {
-            let fitting = block.starts.iter().flat_map(|(_, rows)| {
+            let fitting = block.starts.iter().flat_map(|stretch| {
+                let rows = &stretch.rows;
                 let starts = (rows.start..rows.end).step_by(length);
-                starts.filter(|start| start + length <= rows.end)
+                let starts = starts.filter(|start| start + length <= rows.end);
+                starts.map(|start| (stretch.trajectory, start))
             });
-            fitting.map(|start| (block.id.trajectory, start)).collect()
+            fitting.collect()
         });
         Self {
             ensemble,

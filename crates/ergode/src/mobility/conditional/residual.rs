@@ -98,9 +98,8 @@ pub fn estimate_residual(
     let future = operator.future();
     let channels = operator.channels();
     let reduce = |sums: PairSums| flatten(&sums, channels);
-    let blocks = accumulate_blocks(
-        ensemble, future, &initial, &grid, statistics, control, reduce,
-    )?;
+    let starts = statistics.starts(ensemble);
+    let blocks = accumulate_blocks(ensemble, future, &initial, &grid, &starts, control, reduce)?;
     let blocks: Vec<Vec<f64>> = blocks.into_iter().map(|(_, sums)| sums).collect();
     let total = add_up(blocks.iter());
     let lags: Vec<f64> = Totals::new(&total, channels).lags().collect();

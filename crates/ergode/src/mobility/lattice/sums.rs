@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result};
-use crate::lagged::{BlockId, Blocking, LagGrid, LaggedConfig, LaggedSums, accumulate_lagged};
+use crate::lagged::{LagGrid, LaggedConfig, LaggedSums, Starts, accumulate_shard};
 use crate::observable::{Functions, Monomials, exponents, index};
 
 /// Which correlations are collected on a ring, and what they are meant for.
@@ -141,33 +141,27 @@ pub fn accumulate_lattice(
     let local = config.local_exponents(components)?;
     let initial = window.local(&config.distances, local.clone())?;
     let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
-    let first = config.statistics.first_trajectory;
-    let parts = config.statistics.blocking.parts(ensemble);
+    let starts = config.statistics.starts(ensemble);
     control.begin(ensemble.len() as u64);
     let numbered = ensemble.trajectories().par_iter().enumerate();
-    let pooled = numbered
+    let shards = numbered
         .map(|(k, trajectory)| {
-            // The sites of a trajectory take the place of trajectories, then are added up.
-            let statistics = LaggedConfig {
-                blocking: Blocking::PerTrajectory(parts),
-                first_trajectory: (first + k) * sites,
-                ..config.statistics
+            // The sites of a trajectory take the place of trajectories.
+            let own = starts.blocks.iter().filter_map(|block| block.within(k));
+            let starts = Starts {
+                blocks: own.map(|block| block.of_sites(sites)).collect(),
+                subsample: starts.subsample,
             };
             let windows = window.records(trajectory, &ring, sites)?;
             let inner = Control::new();
-            let sums = accumulate_lagged(&windows, &future, &initial, &grid, &statistics, &inner)?;
+            let sums = accumulate_shard(&windows, &future, &initial, &grid, &starts, &inner)?;
             control.advance(1)?;
-            Ok(sums.pooled(|id| BlockId {
-                trajectory: id.trajectory / sites,
-                part: id.part,
-            }))
+            Ok(sums)
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut pooled = pooled.into_iter();
-    let mut lagged = pooled.next().expect("an ensemble has trajectories");
-    for shard in pooled {
-        lagged.merge(shard)?;
-    }
+    let mut shards = shards.into_iter();
+    let first = shards.next().expect("an ensemble has trajectories");
+    let lagged = first.added(shards)?;
     Ok(LatticeSums {
         config: config.clone(),
         standardiser: standardiser.clone(),

@@ -10,7 +10,7 @@ use super::result::PaperFit;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::lagged::{Blocking, LagGrid, LaggedConfig, Subsample, accumulate_lagged};
+use crate::lagged::{LagGrid, LaggedConfig, Subsample, accumulate_lagged};
 use crate::mobility::basis::TensorBasis;
 use crate::mobility::conditional::{Conditional, ConditionalOperator, estimate_residual};
 use crate::mobility::config::{MeanConstraint, MobilityConfig};
@@ -247,7 +247,6 @@ pub fn fit_paper_spin(
     let operator = ring.operator(&conditional, &families, &coordinates)?;
     let statistics = LaggedConfig {
         subsample: config.mobility.subsample,
-        blocking: Blocking::PerTrajectory(Blocking::Auto.parts(ensemble)),
         ..LaggedConfig::default()
     };
     let target = estimate_residual(
