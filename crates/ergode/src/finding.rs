@@ -144,6 +144,16 @@ finding_kinds! {
     OutOfSupport = "out-of-support",
     /// Simulations that diverge.
     Unstable = "unstable",
+    /// A diffusion that is not positive where the model is simulated.
+    Indefinite = "indefinite",
+    /// Simulations far beyond the range of the samples.
+    RolloutRange = "rollout-range",
+    /// Variances of simulations that are not those of the data.
+    Variance = "variance",
+    /// Increments that the drift explains worse than none.
+    DriftIncrements = "drift-increments",
+    /// Equations that the fit of the mobility does not meet.
+    Misfit = "misfit",
     /// A step of the simulations whose error is not known to be small.
     Step = "step",
     /// A part of the fit in the place of one that could not be done.

@@ -25,6 +25,8 @@ pub enum Purpose {
     Training = 6,
     /// Errors of measurement.
     Measurement = 7,
+    /// Seeds of the simulations of models, whose streams differ from those of reference data of the same seed.
+    Rollout = 8,
 }
 
 /// One scalar random stream.

@@ -11,6 +11,12 @@ pub(crate) fn normal_score(t: f64, nu: f64) -> f64 {
     t.signum() * (nu * (t * t / nu).ln_1p()).sqrt() * (8.0 * nu + 1.0) / (8.0 * nu + 3.0)
 }
 
+/// The t of ν degrees of freedom whose [`normal_score`] is z ≥ 0.
+pub(crate) fn student_quantile(z: f64, nu: f64) -> f64 {
+    let z = z * (8.0 * nu + 3.0) / (8.0 * nu + 1.0);
+    (nu * (z * z / nu).exp_m1()).sqrt()
+}
+
 /// The probability that |Z| of a standard normal number exceeds |z|.
 pub(crate) fn normal_tails(z: f64) -> f64 {
     erfc(z.abs() / std::f64::consts::SQRT_2)
@@ -104,6 +110,16 @@ mod tests {
                 Complex64::from_polar(*x, phase)
             });
             assert!((found - terms.sum::<Complex64>()).norm() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn student_quantiles_are_wider_than_normal_ones() {
+        // 97.5 % quantiles of Student's t, from tables.
+        for (nu, t) in [(3.0, 3.182), (7.0, 2.365), (30.0, 2.042), (1e6, 1.960)] {
+            let found = student_quantile(1.959_964, nu);
+            assert!((found / t - 1.0).abs() < 0.01, "{nu}: {found}");
+            assert!((normal_score(found, nu) - 1.959_964).abs() < 1e-9);
         }
     }
 

@@ -69,6 +69,30 @@ fn an_exact_gaussian_model_has_the_moments_and_correlations_of_the_process() {
     );
 }
 
+/// The exact model, started where the data start and with their seed, follows no path of the data.
+#[test]
+fn rollouts_share_no_noise_with_data_of_the_same_seed() {
+    let system = ou();
+    let model = gaussian_model(&system, &filled_box(2, 6.0), system.mobility_matrix());
+    let config = config(4.0, 0.01, 2.0, 512, Scheme::Euler);
+    // The correlation of the last states path by path, of standard error 1/√512.
+    let correlation = |other: &Ensemble| {
+        let run = simulate(&model, &config).simulation.ensemble;
+        let last = |ensemble: &Ensemble, k: usize| rows(ensemble, k)[[2, 0]];
+        let mean = |f: &dyn Fn(usize) -> f64| (0..512).map(f).sum::<f64>() / 512.0;
+        let of = |e: &Ensemble| mean(&|k| last(e, k).powi(2)).sqrt();
+        mean(&|k| last(&run, k) * last(other, k)) / (of(&run) * of(other))
+    };
+    let start = |_: &mut Stream, x: &mut [f64]| x.fill(0.0);
+    let initial = ergode::simulate::Initial::Drawn(&start);
+    let data = simulate_ensemble(&system, &initial, &config, &Control::new()).unwrap();
+    let shared = correlation(&data.ensemble);
+    assert!(shared.abs() < Z_BOUND / 512f64.sqrt(), "{shared}");
+    // The twin: two rollouts of the same seed share all of it.
+    let same = correlation(&simulate(&model, &config).simulation.ensemble);
+    assert!(same > 0.99, "{same}");
+}
+
 /// The equation of a model without ∇·M.
 struct NoDivergence<'a>(&'a LangevinModel);
 

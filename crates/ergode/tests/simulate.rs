@@ -30,7 +30,7 @@ impl Dimensions for WrongIto {
 
 impl Dynamics for WrongIto {
     fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
-        self.0.drift(x, out);
+        Dynamics::drift(&self.0, x, out);
         out[0] = out[0] - 0.1 * self.0.gamma;
     }
     fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
@@ -127,7 +127,7 @@ fn double_well_simulation_keeps_its_law_and_a_wrong_ito_term_does_not() {
 
     impl Dynamics for NoDivergence {
         fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
-            self.0.drift(x, out);
+            Dynamics::drift(&self.0, x, out);
             let one = x[0].constant(1.0);
             let inverse = one / (x[0] * x[0] + 1.0);
             let slope = x[0] * inverse * inverse * (-2.0 * self.0.excess * self.0.diffusion);

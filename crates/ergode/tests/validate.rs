@@ -387,3 +387,124 @@ fn uneven_records_and_many_coordinates() {
     );
     assert!(validation.spectra.curves.is_empty() && !validation.notes.is_empty());
 }
+
+/// One trajectory in sixteen explodes: its scatter must not make its own distance look like chance.
+#[test]
+fn an_exploded_trajectory_excuses_nothing() {
+    let system = ou();
+    let data = sample(&system, 100.0, 0.05, 16, 11);
+    let calm = sample(&system, 100.0, 0.05, 16, 12);
+    let (rows, dim) = (calm.trajectories()[0].len(), 2);
+    let mut row = vec![0.0; dim];
+    let mut values = ndarray::Array3::zeros((16, rows, dim));
+    for ((k, i, j), value) in values.indexed_iter_mut() {
+        calm.trajectories()[k].row(i, &mut row);
+        let growth = (12.0 * i as f64 / rows as f64).exp();
+        *value = row[j] * if k == 0 { growth } else { 1.0 };
+    }
+    let wild = Ensemble::from_array3(values.into(), 0.05).unwrap();
+    let wild = wild.with_names(calm.names().to_vec()).unwrap();
+    assert_eq!(validate(&data, calm).verdict, Verdict::Pass);
+    let validation = validate(&data, wild);
+    assert_eq!(validation.verdict, Verdict::Fail);
+    let failed = |kind| {
+        let mut reasons = validation.reasons.iter();
+        reasons.any(|r| r.kind == kind && r.severity == Severity::Fail)
+    };
+    for kind in [
+        FindingKind::RolloutRange,
+        FindingKind::Variance,
+        FindingKind::Correlations,
+    ] {
+        assert!(failed(kind), "{kind}: {:#?}", validation.reasons);
+    }
+    assert!(validation.correlations.overall[0].probability < 1e-3);
+}
+
+/// A quarter of a record of some sixty decorrelation times: too short to refute an exact model by chance, long
+/// enough to refute one whose error the eye sees.
+#[test]
+fn short_records_refute_only_what_the_eye_sees() {
+    let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters {
+        drift: vec![vec![0.04]],
+        diffusion: vec![vec![0.04]],
+        mean: vec![0.0],
+    })
+    .unwrap();
+    let (mut passed, mut wrong) = (0, 0);
+    for seed in 0..30 {
+        let data = sample(&system, 1250.0, 1.0, 1, 300 + 2 * seed);
+        let validation = validate(&data, sample(&system, 5000.0, 1.0, 1, 301 + 2 * seed));
+        assert_ne!(
+            validation.verdict,
+            Verdict::Fail,
+            "{:#?}",
+            validation.reasons
+        );
+        passed += usize::from(validation.verdict == Verdict::Pass);
+        // The twin: the variance twenty times too large.
+        let mut values = ndarray::Array3::zeros((1, 5000, 1));
+        let rollout = sample(&system, 5000.0, 1.0, 1, 301 + 2 * seed);
+        let mut row = [0.0];
+        for ((_, i, _), value) in values.indexed_iter_mut() {
+            rollout.trajectories()[0].row(i, &mut row);
+            *value = 4.5 * row[0];
+        }
+        let large = Ensemble::from_array3(values.into(), 1.0).unwrap();
+        let large = large.with_names(data.names().to_vec()).unwrap();
+        wrong += usize::from(validate(&data, large).verdict == Verdict::Fail);
+    }
+    assert!(passed >= 26, "{passed}");
+    assert_eq!(wrong, 30);
+}
+
+/// Passage times are those of the record, whatever the blocks of their errors and the trajectories of the
+/// rollout.
+#[test]
+fn passage_times_do_not_depend_on_blocks() {
+    let system = ou();
+    let data = sample(&system, 2000.0, 0.05, 1, 61);
+    let rollouts = learned(sample(&system, 2000.0, 0.05, 4, 62));
+    let times = |parts: usize| -> Vec<f64> {
+        let config = ValidateConfig {
+            blocking: ergode::lagged::Blocking::PerTrajectory(parts),
+            ..ValidateConfig::default()
+        };
+        let validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
+        let curves = &validation.passages.curves;
+        curves.iter().map(|curve| curve.data[0]).collect()
+    };
+    let few = times(8);
+    assert_eq!(few.len(), 4);
+    for (few, many) in few.iter().zip(times(400)) {
+        assert!((few - many).abs() < 1e-9, "{few} {many}");
+    }
+    // Windows of one length: many short trajectories of data against one long rollout.
+    let short = sample(&system, 15.0, 0.05, 400, 63);
+    let validation = validate(&short, sample(&system, 6000.0, 0.05, 1, 64));
+    let passages = &validation.passages;
+    assert!(
+        passages.overall[0].probability > 1e-4,
+        "{:?}",
+        passages.overall
+    );
+}
+
+#[test]
+fn a_horizon_between_two_lags_is_rounded() {
+    let system = ou();
+    let data = sample(&system, 100.0, 0.1, 16, 71);
+    let rollouts = learned(sample(&system, 100.0, 0.1, 16, 72));
+    let config = ValidateConfig {
+        horizon: Some(0.25),
+        ..ValidateConfig::default()
+    };
+    let validation = validate_rollouts(&data, &rollouts, &config, &Control::new()).unwrap();
+    assert!((validation.horizon - 0.3).abs() < 1e-12 || (validation.horizon - 0.2).abs() < 1e-12);
+    assert_eq!(
+        validation.verdict,
+        Verdict::Pass,
+        "{:#?}",
+        validation.reasons
+    );
+}

@@ -1,6 +1,7 @@
 //! Development commands of the workspace: `cargo xtask help` lists them.
 
 mod bench;
+mod calibrate;
 mod checks;
 mod order;
 mod pages;
@@ -39,6 +40,7 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
         ["order"] => order::check(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
         ["bench", rest @ ..] => bench::run(rest),
+        ["calibrate", rest @ ..] => calibrate::run(&Workspace::locate()?, rest),
         ["zoo", rest @ ..] => zoo::run(&Workspace::locate()?, rest),
         ["paper", rest @ ..] => paper::write(&Workspace::locate()?, rest),
         [] => Err(format!("no command given\n\n{}", help())),
@@ -62,6 +64,8 @@ Commands:
   order                check that the library's modules use each other in the order of DESIGN.md
   ci                   check the order of modules, formatting, lints and documentation, then run the tests
   bench NAME [--json]  compare a benchmark with its peers; --json prints one JSON object
+  calibrate [--models N]
+                       hold exact models and planted defects against records of them, and print the verdicts
   paper [--scale small|paper | --finished]
                        run the paper's benchmarks that are not finished, and write docs/paper.md;
                        --finished skips them

@@ -6,6 +6,7 @@ mod derivative;
 mod grid;
 mod integral;
 mod jackknife;
+mod lasting;
 mod pool;
 mod sums;
 mod tiles;

@@ -6,7 +6,7 @@ use super::LangevinModel;
 use crate::control::Control;
 use crate::data::{States, Trajectory};
 use crate::error::Result;
-use crate::random::Stream;
+use crate::random::{Purpose, Stream};
 use crate::simulate::{Initial, SimulateConfig, Simulation, simulate_ensemble};
 
 /// The outcome of a simulation of a model.
@@ -24,7 +24,8 @@ pub struct ModelRun {
 /// Simulate a model from its start states.
 ///
 /// Each trajectory chooses its start and its noise by its own streams, so that two models with the same
-/// starts and the same seed see the same numbers. The result does not depend on the number of threads.
+/// starts and the same seed see the same numbers; reference data of the same seed have others. The result
+/// does not depend on the number of threads.
 ///
 /// # Errors
 /// When the configuration is not consistent or every trajectory fails.
@@ -35,7 +36,11 @@ pub fn simulate_model(
 ) -> Result<ModelRun> {
     let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
     let equation = model.equation();
-    let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), config, control)?;
+    let config = SimulateConfig {
+        seed: Stream::new(config.seed, Purpose::Rollout, 0).next_u64(),
+        ..config.clone()
+    };
+    let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), &config, control)?;
     simulation.ensemble = simulation.ensemble.with_names(model.names().to_vec())?;
     let trajectories = simulation.ensemble.trajectories();
     let counted = trajectories.par_iter().map(|t| count(model, t, control));

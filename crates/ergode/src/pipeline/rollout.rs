@@ -18,8 +18,9 @@ use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::stats::nan_if_null;
 use crate::validate::{
-    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
-    compare_climatology, compare_spectra, refuse_unusable, validate_rollouts,
+    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig, Validation,
+    check_response, compare_climatology, compare_spectra, drift_against_increments,
+    refuse_unusable, validate_rollouts,
 };
 
 /// Results of the simulations.
@@ -35,6 +36,10 @@ pub struct Runs {
     /// Fraction of the samples outside the support of the data, of the learned model.
     #[serde(deserialize_with = "nan_if_null")]
     pub out_of_support: f64,
+    /// Fraction of the samples where D was not positive definite, so that the noise used the nearest
+    /// positive matrix.
+    #[serde(default, deserialize_with = "nan_if_null")]
+    pub indefinite: f64,
     /// What was noticed.
     pub findings: Vec<Finding>,
     /// Comparisons besides those of the validation.
@@ -49,6 +54,9 @@ const SHORTER: f64 = 0.1;
 
 /// Fraction of samples outside the support from which there is a warning, and a failure.
 const OUTSIDE: (f64, f64) = (0.01, 0.1);
+
+/// Fraction of samples with an indefinite D from which there is a warning, and a failure.
+const INDEFINITE: (f64, f64) = (0.01, 0.1);
 
 /// Numbers of a rollout, half a GiB. A longer record is not simulated in full, and then no more of it is
 /// compared than there is of a rollout: the errors of the data, from which noise floors are drawn, are then
@@ -73,6 +81,7 @@ pub(super) struct Rollouts {
     /// The protocol of the learned model.
     protocol: SimulateConfig,
     out_of_support: f64,
+    indefinite: f64,
     pub(super) findings: Vec<Finding>,
     notes: Vec<String>,
     seconds: f64,
@@ -144,7 +153,8 @@ pub(super) fn roll_out(
         seen(states, model.observation(), record, config.seed)
     };
     let run = simulate_model(model, &protocol, control)?;
-    let (mut findings, mut notes, out_of_support) = (Vec::new(), Vec::new(), run.out_of_support);
+    let (mut findings, mut notes) = (Vec::new(), Vec::new());
+    let (out_of_support, indefinite) = (run.out_of_support, run.indefinite);
     findings.extend(steps.learned.finding.clone());
     notice(&run, &mut findings);
     let mut rollouts = vec![Rollout {
@@ -174,6 +184,7 @@ pub(super) fn roll_out(
         rollouts,
         protocol,
         out_of_support,
+        indefinite,
         findings,
         notes,
         seconds: spent + clock.seconds(),
@@ -192,7 +203,14 @@ pub(super) fn judge(
     let most = most_samples(model.dim());
     let held_out = &*held_out.excerpt(most)?;
     let held_out = &*model.observation().stationary(held_out)?;
-    let compared = validate_rollouts(held_out, &runs.rollouts, &config.validate, control);
+    let comparing = ValidateConfig {
+        training: config
+            .validate
+            .training
+            .or(Some(training_length(held_out, record))),
+        ..config.validate.clone()
+    };
+    let compared = validate_rollouts(held_out, &runs.rollouts, &comparing, control);
     let mut validation = match compared {
         Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
             Validation::missing(model.names(), &error.to_string(), &config.validate)
@@ -200,6 +218,13 @@ pub(super) fn judge(
         compared => compared?,
     };
     validation.notes.append(&mut runs.notes);
+    if runs.indefinite > 0.0 {
+        validation.notes.push(format!(
+            "D is not positive definite at {:.2} % of the simulated samples; the noise takes the nearest \
+             positive matrix there",
+            100.0 * runs.indefinite
+        ));
+    }
     if record.samples() > most {
         validation.notes.push(format!(
             "the record has {} samples and rollouts at most {most}; they are compared with {} evenly \
@@ -211,6 +236,10 @@ pub(super) fn judge(
     let evidence = evidence(model, held_out, &runs, config, control)?;
     let climatology = evidence.climatology.as_ref().and_then(Part::done);
     let mut findings = runs.findings;
+    let observation = model.observation();
+    if observation.delays.is_none() && observation.noise.is_none() {
+        findings.extend(drift_against_increments(model, held_out, control)?);
+    }
     findings.extend(
         climatology
             .iter()
@@ -221,10 +250,19 @@ pub(super) fn judge(
         dt: runs.protocol.dt,
         scheme: runs.protocol.scheme,
         out_of_support: runs.out_of_support,
+        indefinite: runs.indefinite,
         findings,
         evidence,
     };
     Ok((validation, runs))
+}
+
+/// Length of the data to which a model was fitted, in lengths of the held-out data: what the record has
+/// besides these, or three times as much where the record is another one.
+fn training_length(held_out: &Ensemble, record: &Ensemble) -> f64 {
+    const USUAL: f64 = 3.0;
+    let rest = record.samples() as f64 / held_out.samples() as f64 - 1.0;
+    if rest > 0.0 { rest } else { USUAL }
 }
 
 /// Comparisons besides those of the validation.
@@ -351,6 +389,7 @@ impl Runs {
             dt: f64::NAN,
             scheme: Scheme::default(),
             out_of_support: f64::NAN,
+            indefinite: f64::NAN,
             findings: Vec::new(),
             evidence: Evidence {
                 spectrum: Part::Missing(reason.into()),
@@ -381,6 +420,7 @@ impl Runs {
             density_l1: validation.density_l1,
             density_l1_floor: validation.density_l1_floor,
             out_of_support: self.out_of_support,
+            indefinite: self.indefinite,
             dt: self.dt,
             climatology: self.climatology().cloned(),
             verdict: validation.verdict,
@@ -472,6 +512,22 @@ fn notice(run: &ModelRun, findings: &mut Vec<Finding>) {
             advice: "the score is an extrapolation there; check the score's certificate, or give more data"
                 .into(),
         });
+    }
+    if run.indefinite > INDEFINITE.0 {
+        findings.push(Finding::new(
+            FindingKind::Indefinite,
+            if run.indefinite > INDEFINITE.1 {
+                Severity::Fail
+            } else {
+                Severity::Warn
+            },
+            format!(
+                "D is not positive definite at {:.1} % of the simulated samples, where the noise is not \
+                 that of the drift",
+                100.0 * run.indefinite
+            ),
+            "lower the degrees of the mobility (mobility.degrees), or give more data",
+        ));
     }
     if let Some(failure) = run.simulation.failures.first() {
         findings.push(Finding {

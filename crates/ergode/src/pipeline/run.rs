@@ -28,7 +28,7 @@ use crate::report::{
 };
 use crate::score::ExactScore;
 use crate::systems::ExactFields;
-use crate::validate::{Validation, refuse_unusable};
+use crate::validate::{Validation, judge_misfit, refuse_unusable};
 
 /// Components of a spin.
 const SPIN: usize = 3;
@@ -414,6 +414,8 @@ fn concluded(
     let corrected = stage.mobility.measurement_noise.is_some();
     let check = check.findings.iter();
     let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));
+    let misfit = stage.mobility.chi2_per_equation.and_then(judge_misfit);
+    validation.add_findings(misfit.as_slice());
     for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
         validation.add_findings(findings);
     }

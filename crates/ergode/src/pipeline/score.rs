@@ -11,7 +11,6 @@ use super::truth::COMPARED;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::finding::{FindingKind, Severity};
 use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
@@ -84,11 +83,11 @@ pub(super) fn find_score(
         ScoreKind::ClosedForm => closed(),
         ScoreKind::Auto => {
             let mut first = closed()?;
-            if !refuted(&first.certificate) {
+            if !first.certificate.refutes(&config.certificate) {
                 first.reason = "held-out data do not reject the closed form".into();
                 return Ok(first);
             }
-            let mut second = match network() {
+            let second = match network() {
                 Err(error) if blame::allowed(&error, false) => {
                     let rejected = 100.0 * first.certificate.relative_error;
                     first.reason = format!(
@@ -99,18 +98,36 @@ pub(super) fn find_score(
                 }
                 second => second?,
             };
-            let [a, b] = [&first, &second].map(|found| found.certificate.relative_error);
-            let reason = format!(
-                "held-out data reject the closed form (relative error at least {:.1} %); a network has \
-                 {:.1} %, and the better of the two is used",
-                100.0 * a,
-                100.0 * b
-            );
-            let better = if b < a { &mut second } else { &mut first };
-            better.reason = reason;
-            Ok(if b < a { second } else { first })
+            choose(first, second, held_out, whole, control)
         }
     }
+}
+
+/// The better of a rejected closed form and a network. One half of the held-out data chooses and the other
+/// judges, so that the certificate of the chosen score is not flattered by the choice.
+fn choose(
+    first: ScoreFound,
+    second: ScoreFound,
+    held_out: &Ensemble,
+    whole: &FitConfig,
+    control: &Control,
+) -> Result<ScoreFound> {
+    let (choosing, judging) = held_out.split(0.5, 0.0)?;
+    let rejected = first.certificate.relative_error;
+    let on_half = |found: ScoreFound| judge(found.score, found.kind, &choosing, whole, control);
+    let (first, second) = (on_half(first)?, on_half(second)?);
+    let [a, b] = [&first, &second].map(|found| found.certificate.relative_error);
+    let better = if b < a { second } else { first };
+    let mut chosen = judge(better.score, better.kind, &judging, whole, control)?;
+    chosen.reason = format!(
+        "held-out data reject the closed form (relative error at least {:.1} %); on the first half of \
+         them it has {:.1} % and a network {:.1} %, and the better of the two is used and judged by the \
+         second half",
+        100.0 * rejected,
+        100.0 * a,
+        100.0 * b
+    );
+    Ok(chosen)
 }
 
 /// The score of the density without measurement noise of covariance S, judged on `held_out` likewise.
@@ -151,15 +168,6 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
             row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
         })
         .collect()
-}
-
-/// Whether the held-out data suffice to judge the score, and reject it.
-fn refuted(certificate: &ScoreCertificate) -> bool {
-    let findings = &certificate.findings;
-    let of = |kind| findings.iter().find(|finding| finding.kind == kind);
-    let wrong =
-        of(FindingKind::Identities).is_some_and(|finding| finding.severity == Severity::Fail);
-    wrong && of(FindingKind::FewData).is_none()
 }
 
 /// A score with its certificate on held-out data.

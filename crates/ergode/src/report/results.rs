@@ -173,6 +173,9 @@ pub struct ValidationResults {
     /// Fraction of the simulated samples outside the support of the data.
     #[serde(deserialize_with = "nan_if_null")]
     pub out_of_support: f64,
+    /// Fraction of the simulated samples where D is not positive definite.
+    #[serde(default, deserialize_with = "nan_if_null")]
+    pub indefinite: f64,
     /// Step of the simulations.
     #[serde(deserialize_with = "nan_if_null")]
     pub dt: f64,

@@ -9,14 +9,15 @@ use super::Score;
 use super::identity::{Identity, IdentityTest};
 use super::moments::{Basis, Moments};
 use super::resample::{ResampleConfig, Resampling, resample};
+use crate::check::{decorrelation_times, mean_interval};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, accumulate_lagged};
 use crate::linalg;
-use crate::observable::{Functions, Library, Monomials};
-use crate::stats::nan_if_null;
+use crate::observable::{Functions, Library};
+use crate::stats::{nan_if_null, student_quantile};
 
 /// Options of a certificate; with the defaults, about one data set in a thousand gives a false alarm.
 ///
@@ -77,8 +78,9 @@ pub struct ScoreCertificate {
     pub identities: Vec<Identity>,
     /// The identities together.
     pub test: IdentityTest,
-    /// Relative L2(p_ss) size of the projection of the score's error on the functions f, with what
-    /// chance adds subtracted: a lower bound on the relative error of the score.
+    /// L2(p_ss) size of the projection of the score's error on the functions f, with what chance adds
+    /// subtracted, over that of the true score, whose projection ⟨f s⟩ = −⟨∇f⟩ the data alone give: a lower
+    /// bound on the relative error of the score.
     #[serde(deserialize_with = "nan_if_null")]
     pub relative_error: f64,
     /// Its value expected by chance alone.
@@ -94,32 +96,12 @@ pub struct ScoreCertificate {
     pub verdict: Verdict,
 }
 
-/// The most identities that the default library may give.
-const MOST_IDENTITIES: usize = 2000;
-
-/// The monomials of degree 2 and 3, or of degree 2, or none: as many as give a bearable number of
-/// identities. The constant and the coordinates are always tested.
-///
-/// # Errors
-/// When there are no names.
-pub fn certificate_library(names: &[String]) -> Result<Monomials> {
-    for top in [3, 2] {
-        // Only few coordinates can qualify, so that the list is never long.
-        if names.len().pow(3) <= MOST_IDENTITIES {
-            let library = Monomials::new(names, 2..=top)?;
-            if library.len() * names.len() <= MOST_IDENTITIES {
-                return Ok(library);
-            }
-        }
-    }
-    Monomials::from_exponents(names, Vec::new())
-}
-
 /// Judge a score by data that it was not fitted to.
 ///
 /// For the exact score ⟨f s + ∇f⟩ = 0 for every f (Stein's identity, by parts). This is tested for the
-/// functions of `library`, of standardised coordinates ([`certificate_library`] is the usual choice),
-/// with errors over blocks; short Langevin runs from the data then must leave their marginals alone.
+/// functions of `library`, of standardised coordinates ([`certificate_library`](super::certificate_library)
+/// is the usual choice, with functions outside the span of a fit), with errors over blocks of several
+/// correlation times; short Langevin runs from the data then must leave their marginals alone.
 ///
 /// # Errors
 /// When the dimensions do not agree, there are fewer than two blocks, a coordinate is constant, or
@@ -169,14 +151,8 @@ pub fn certify_score(
         Some(interval) => LagGrid::even(interval, vec![0])?,
         None => LagGrid::windows(vec![0.0], 1.0)?,
     };
-    let sums = accumulate_lagged(
-        heldout,
-        &basis,
-        &moments,
-        &grid,
-        &config.statistics,
-        control,
-    )?;
+    let statistics = lasting(&config.statistics, heldout, control)?;
+    let sums = accumulate_lagged(heldout, &basis, &moments, &grid, &statistics, control)?;
     let estimate = sums.jackknife(|sums: &PairSums| {
         let mut values = sums.initial_mean(0).to_vec();
         values.extend(sums.future_mean(0).iter().skip(1).take(dim));
@@ -186,7 +162,10 @@ pub fn certify_score(
     let gram = gram
         .slice(ndarray::s![.., moments.basis_range()])
         .to_owned();
-    let squares = moments.square_range().map(|k| estimate.values[k]).sum();
+    let own: f64 = moments.square_range().map(|k| estimate.values[k]).sum();
+    // The size of the true score, so that a score cannot hide its error behind its own size.
+    let information = fisher_information(&basis, &gram, heldout)?;
+    let squares = if information > 0.0 { information } else { own };
     let mut certificate = measure(&Evidence {
         labels: moments.identity_labels(),
         dim,
@@ -216,6 +195,62 @@ pub fn certify_score(
     Ok(certificate)
 }
 
+/// Decorrelation times in a block of held-out data, at least.
+const BLOCK: f64 = 2.0;
+/// Blocks of a record that is too short to show its decorrelation time.
+const BLOCKS: f64 = 8.0;
+/// Samples from which decorrelation times are estimated, and the mean gradients of the functions.
+const TIMED: usize = 1_000_000;
+const GRADIENTS: usize = 20_000;
+
+/// The same statistics with blocks of at least two decorrelation times.
+pub(super) fn lasting(
+    statistics: &LaggedConfig,
+    heldout: &Ensemble,
+    control: &Control,
+) -> Result<LaggedConfig> {
+    let times = decorrelation_times(&*heldout.excerpt(TIMED)?, control)?;
+    let longest = times.into_iter().flatten().fold(0.0, f64::max);
+    let rows = match longest {
+        0.0 => heldout.samples() as f64 / BLOCKS,
+        longest => BLOCK * longest / mean_interval(heldout),
+    };
+    Ok(LaggedConfig {
+        blocking: statistics.blocking.lasting(heldout, rows),
+        ..statistics.clone()
+    })
+}
+
+/// Σ_j v_jᵀ G⁻¹ v_j with v_j = ⟨∂_j f⟩ and G = ⟨f fᵀ⟩, the size ⟨|s|²⟩ of the projection of the true score on
+/// the functions f, because ⟨f s_j⟩ = −⟨∂_j f⟩.
+fn fisher_information(basis: &Basis, gram: &Array2<f64>, heldout: &Ensemble) -> Result<f64> {
+    let gradients = basis.mean_gradients(&heldout.sample_tile(GRADIENTS));
+    let along = whitening(gram)?.t().dot(&gradients);
+    Ok(along.iter().map(|v| v * v).sum())
+}
+
+/// W with Wᵀ G W = 1 on the directions that the samples resolve. Functions are brought to one size first;
+/// combinations of them that nearly vanish have derivatives that do not, and would add noise alone.
+fn whitening(gram: &Array2<f64>) -> Result<Array2<f64>> {
+    const RESOLVED: f64 = 1e-3;
+    let sizes = gram
+        .diag()
+        .mapv(|square| square.max(f64::MIN_POSITIVE).sqrt());
+    let scaled = Array2::from_shape_fn(gram.dim(), |(a, b)| {
+        0.5 * (gram[[a, b]] + gram[[b, a]]) / (sizes[a] * sizes[b])
+    });
+    let (values, vectors) = linalg::symmetric_eigen(scaled.view())?;
+    let largest = values[values.len() - 1];
+    let roots = values.mapv(|v| {
+        if v > RESOLVED * largest {
+            1.0 / v.sqrt()
+        } else {
+            0.0
+        }
+    });
+    Ok(vectors * &roots / &sizes.insert_axis(ndarray::Axis(1)))
+}
+
 fn known_divergence(score: &dyn Score, ensemble: &Ensemble) -> bool {
     let first = &ensemble.segments()[0];
     let mut x = vec![0.0; ensemble.dim()];
@@ -233,7 +268,7 @@ pub(super) struct Evidence<'a> {
     pub(super) estimate: &'a Jackknife,
     /// ⟨f f'⟩.
     pub(super) gram: &'a Array2<f64>,
-    /// ⟨|s|²⟩ in standardised coordinates.
+    /// ⟨|s|²⟩ of the true score in standardised coordinates.
     pub(super) squares: f64,
     /// Where the estimate has ⟨|s|²/2 + ∇·s⟩.
     pub(super) loss: Option<usize>,
@@ -258,16 +293,7 @@ pub(super) fn measure(evidence: &Evidence) -> Result<ScoreCertificate> {
         (squares.sum::<f64>() / dim as f64).sqrt()
     };
     // G⁻¹ = W Wᵀ, unresolved directions left out.
-    let (values, vectors) = linalg::symmetric_eigen(linalg::symmetric_part(gram.view()).view())?;
-    let largest = values[values.len() - 1];
-    let roots = values.mapv(|v| {
-        if v > 1e-10 * largest {
-            1.0 / v.sqrt()
-        } else {
-            0.0
-        }
-    });
-    let whiten = vectors * &roots;
+    let whiten = whitening(gram)?;
     let projected = |row: ArrayView1<f64>| -> f64 {
         let functions = gram.nrows();
         let row = row.slice(ndarray::s![..functions * dim]);
@@ -286,7 +312,11 @@ pub(super) fn measure(evidence: &Evidence) -> Result<ScoreCertificate> {
         stein,
         test: IdentityTest::new(&identities).expect("the score has a mean"),
         identities,
-        relative_error: ((violation - chance).max(0.0) / squares).sqrt(),
+        // A maximum would take what is not a number for zero.
+        relative_error: match violation - chance {
+            excess if excess < 0.0 => 0.0,
+            excess => (excess / squares).sqrt(),
+        },
         relative_floor: (chance / squares).sqrt(),
         loss: loss.map(|k| [estimate.values[k], errors[k]]),
         resampling: None,
@@ -305,15 +335,42 @@ impl ScoreCertificate {
         self.verdict = Verdict::of(&self.findings);
     }
 
+    /// An error of half the score or more, far beyond what chance adds, is seen by the eye: few blocks are no
+    /// excuse for it.
+    fn seen_by_eye(&self) -> bool {
+        const LARGE: f64 = 0.5;
+        /// Two-sided probability 1e-4 of a standard normal number, the unit of Student's quantiles.
+        const Z: f64 = 3.89;
+        let beyond = student_quantile(Z, (self.blocks.max(2) - 1) as f64);
+        self.relative_error > LARGE && self.relative_error > beyond * self.relative_floor
+    }
+
+    /// Whether held-out data reject the score: by a failure, or by a violation that counts and whose size
+    /// exceeds both what is tolerated and what chance adds. That data are few is no veto.
+    pub(crate) fn refutes(&self, config: &CertificateConfig) -> bool {
+        let violated = self
+            .findings
+            .iter()
+            .find(|f| f.kind == FindingKind::Identities);
+        violated.is_some_and(|finding| match finding.severity {
+            Severity::Fail => true,
+            Severity::Warn => {
+                self.relative_error > config.fail_error && self.relative_error > self.relative_floor
+            }
+            Severity::Info => false,
+        })
+    }
+
     fn judge_identities(&mut self, config: &CertificateConfig) {
         let percent = |fraction: f64| format!("{} %", digits(100.0 * fraction));
         let test = &self.test;
         // An error that is not a number is no small one.
         let small = self.relative_error <= config.warn_error;
         let large = !self.relative_error.is_finite() || self.relative_error > config.fail_error;
-        if test.probability < config.warn_probability {
+        let seen = self.seen_by_eye();
+        if test.probability < config.warn_probability || seen {
             let certain = test.probability < config.fail_probability;
-            let severity = match (small, large && certain) {
+            let severity = match (small, seen || large && certain) {
                 (true, _) => Severity::Info,
                 (_, true) => Severity::Fail,
                 _ => Severity::Warn,

@@ -6,6 +6,7 @@ mod conditional;
 mod confinement;
 mod denoising;
 mod errors;
+mod features;
 mod fields;
 mod identity;
 mod logarithmic;
@@ -17,7 +18,7 @@ mod resample;
 mod sums;
 mod windows;
 
-pub use certificate::{CertificateConfig, ScoreCertificate, certificate_library, certify_score};
+pub use certificate::{CertificateConfig, ScoreCertificate, certify_score};
 pub(crate) use closed_form::minimiser;
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
@@ -29,6 +30,7 @@ pub use conditional::{
 };
 pub use confinement::Confinement;
 pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
+pub use features::{CertificateLibrary, certificate_library};
 pub use fields::{Gradients, SpinFields, StoredFields, VectorFields};
 pub use identity::{Identity, IdentityTest};
 pub use logarithmic::{LogarithmicScore, fit_logarithmic_score};

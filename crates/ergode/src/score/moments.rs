@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ndarray::Array2;
+
 use super::Score;
 use crate::data::Standardiser;
 use crate::observable::{Functions, Library};
@@ -27,6 +29,24 @@ impl<'a> Basis<'a> {
             standardiser,
             labels: labels.collect(),
         }
+    }
+
+    /// ⟨∂_j f⟩ over a tile of raw states, (f, j), in standardised coordinates.
+    pub(super) fn mean_gradients(&self, x: &[f64]) -> Array2<f64> {
+        let (dim, count) = (self.dim(), self.labels.len());
+        let n = x.len() / dim;
+        let mut z = vec![0.0; x.len()];
+        self.standardise(x, &mut z);
+        let mut gradients = vec![0.0; self.library.len() * x.len()];
+        self.library.gradient_tile(&z, &mut gradients);
+        Array2::from_shape_fn((count, dim), |(f, j)| match f {
+            0 => 0.0,
+            f if f <= dim => f64::from(u8::from(f - 1 == j)),
+            f => {
+                let row = &gradients[((f - 1 - dim) * dim + j) * n..][..n];
+                row.iter().sum::<f64>() / n as f64
+            }
+        })
     }
 
     /// z of a tile, (D, n).

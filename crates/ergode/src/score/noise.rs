@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayView2};
 
-use super::certificate::{CertificateConfig, Evidence, ScoreCertificate, measure};
+use super::certificate::{CertificateConfig, Evidence, ScoreCertificate, lasting, measure};
 use super::closed_form::{ClosedFormConfig, ClosedFormScore, Selection, select};
 use super::confinement::Confinement;
 use super::fields::Gradients;
@@ -228,7 +228,7 @@ pub fn certify_score_without_noise(
         score.confinement().standardiser(),
         covariance,
         (degree + degree.max(DEGREE)).max(2 * DEGREE),
-        &config.statistics,
+        &lasting(&config.statistics, heldout, control)?,
         control,
     )?;
     let total = clean.of(&clean.sums.total());

@@ -61,6 +61,9 @@ pub struct Resampling {
     pub refused: f64,
     /// The step that was used.
     pub step: f64,
+    /// The length of the runs; shorter than asked for where a steep score would need too many steps.
+    #[serde(default)]
+    pub time: f64,
 }
 
 impl Resampling {
@@ -70,6 +73,9 @@ impl Resampling {
         marginals.min_by(|a, b| a.probability.total_cmp(&b.probability))
     }
 }
+
+/// Evaluations of the score that all runs may take together; steep scores get shorter runs.
+const MOST_EVALUATIONS: f64 = 8e6;
 
 /// Samples of the data that the runs are compared with, at most.
 const COMPARED: usize = 200_000;
@@ -107,7 +113,10 @@ pub(super) fn resample(
         ensemble.trajectories()[segment.trajectory].row(row, state);
         standardiser.forward(state);
     }
-    let steps = (config.time * curvature.max(1.0) / config.step).ceil();
+    let step = config.step / curvature.max(1.0);
+    let most = (MOST_EVALUATIONS / starts as f64).max(1.0);
+    let steps = (config.time / step).ceil().min(most.ceil());
+    let time = config.time.min(steps * step);
     let run = UnitLangevin {
         score,
         standardiser,
@@ -115,9 +124,9 @@ pub(super) fn resample(
         refused: AtomicU64::new(0),
     };
     let simulate = SimulateConfig {
-        time: config.time,
-        dt: config.time / steps,
-        save_every: config.time,
+        time,
+        dt: time / steps,
+        save_every: time,
         trajectories: starts,
         seed: config.seed,
         scheme: Scheme::Euler,
@@ -147,6 +156,7 @@ pub(super) fn resample(
         marginals,
         refused: run.refused.into_inner() as f64 / (steps * starts as f64),
         step: simulate.dt,
+        time,
     })
 }
 

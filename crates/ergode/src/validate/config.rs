@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result, require_positive};
 use crate::lagged::Blocking;
 
-/// Options of a validation. With the defaults and 16 blocks, 3 of 120 perfect models did not pass.
+/// Options of a validation; `cargo xtask calibrate` measures how often exact models do not pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ValidateConfig {
@@ -35,8 +35,12 @@ pub struct ValidateConfig {
     pub draws: usize,
     /// Seed of these draws.
     pub seed: u64,
-    /// The units of the standard errors.
+    /// The units of the standard errors; the automatic ones last at least two decorrelation times of the
+    /// held-out data.
     pub blocking: Blocking,
+    /// Length of the data to which the models were fitted, in lengths of the held-out data, whose sampling
+    /// error the models carry; a fit knows it. None for models that are exact.
+    pub training: Option<f64>,
     /// Probability by chance below which a distance is significant, over all distances that are judged
     /// together (Bonferroni).
     pub false_alarm: f64,
@@ -44,6 +48,9 @@ pub struct ValidateConfig {
     pub warn_floors: f64,
     /// Significant distances from this many noise floors on are failures.
     pub fail_floors: f64,
+    /// Correlations from this many noise floors on are failures, however few the data; with few blocks, in
+    /// proportion to the quantiles of Student's t.
+    pub refute_floors: f64,
 }
 
 impl Default for ValidateConfig {
@@ -62,9 +69,11 @@ impl Default for ValidateConfig {
             draws: 1024,
             seed: 0,
             blocking: Blocking::Auto,
+            training: None,
             false_alarm: 0.01,
             warn_floors: 1.5,
             fail_floors: 3.0,
+            refute_floors: 10.0,
         }
     }
 }
@@ -73,6 +82,9 @@ impl ValidateConfig {
     pub(crate) fn validate(&self) -> Result<()> {
         if let Some(horizon) = self.horizon {
             require_positive("the horizon", horizon)?;
+        }
+        if let Some(training) = self.training {
+            require_positive("the length of the training data", training)?;
         }
         let least = [
             ("lags", self.lags, 2),

@@ -110,12 +110,12 @@ impl Family {
             let estimate = |ensemble: &Ensemble| {
                 let thinned = self.thinned(ensemble, setting)?;
                 let grid = LagGrid::for_ensemble(&thinned, &self.lags)?;
-                self.curves(&self.accumulate(&thinned, &grid, config, control)?, None)
+                self.curves(&self.accumulate(&thinned, &grid, setting, control)?, None)
             };
             let (data, rollouts) = setting.each(estimate)?;
             (self.lags.clone(), data, rollouts)
         } else {
-            self.in_windows(setting, config, control)?
+            self.in_windows(setting, control)?
         };
         let shape = |&(m, n): &(usize, usize)| Shape {
             label: format!(
@@ -133,6 +133,7 @@ impl Family {
             shapes,
             &data,
             &rollouts,
+            &setting.records,
             Norm::RootMeanSquare,
             config.draws,
             config.seed,
@@ -144,13 +145,12 @@ impl Family {
     fn in_windows(
         &self,
         setting: &Setting,
-        config: &ValidateConfig,
         control: &Control,
     ) -> Result<(Vec<f64>, Jackknife, Vec<Jackknife>)> {
         let windows = |lags: Vec<f64>| LagGrid::windows(lags, 0.5 * setting.interval);
         let grid =
             windows(windows(self.lags.clone())?.occupied(&setting.held_out))?.with_ends_off();
-        let data = self.accumulate(&setting.held_out, &grid, config, control)?;
+        let data = self.accumulate(&setting.held_out, &grid, setting, control)?;
         let separations = Separations::of(&data);
         let estimate = |ensemble: &Ensemble| {
             let (near, weights) = match ensemble.sampling_interval() {
@@ -160,7 +160,7 @@ impl Family {
                     (LagGrid::even(interval, steps)?, Some(weights))
                 }
             };
-            let sums = self.accumulate(ensemble, &near, config, control)?;
+            let sums = self.accumulate(ensemble, &near, setting, control)?;
             self.curves(&sums, weights.as_ref().map(|weights| weights.view()))
         };
         let rollouts = setting.rollouts.iter().map(estimate);
@@ -187,7 +187,7 @@ impl Family {
         &self,
         ensemble: &Ensemble,
         grid: &LagGrid,
-        config: &ValidateConfig,
+        setting: &Setting,
         control: &Control,
     ) -> Result<LaggedSums> {
         let products = grid.len() * (self.future.len() + 1) * self.initial.len();
@@ -195,7 +195,7 @@ impl Family {
         let dear = (samples as f64 * products as f64 / WORK).ceil() as usize;
         let statistics = LaggedConfig {
             subsample: Subsample::Stride(dear.min(samples / FEWEST).max(1)),
-            blocking: config.blocking,
+            blocking: setting.blocking(ensemble),
             first_trajectory: 0,
         };
         let (future, initial) = (&self.future, &self.initial);

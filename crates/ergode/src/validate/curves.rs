@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::floor::{Distance, Distances, Norm, measure};
+use super::floor::{Distance, Distances, Lengths, Norm, measure};
 use crate::lagged::Jackknife;
 
 /// Points along one argument of a curve.
@@ -101,11 +101,12 @@ impl Curve {
     }
 }
 
-/// Compare the values of the curves, given one after the other.
+/// Compare the values of the curves, given one after the other; `records` are the lengths of each rollout.
 pub(super) fn compare(
     shapes: Vec<Shape>,
     data: &Jackknife,
     rollouts: &[Jackknife],
+    records: &[Lengths],
     norm: Norm,
     draws: usize,
     seed: u64,
@@ -116,7 +117,8 @@ pub(super) fn compare(
     let lengths: Vec<usize> = shapes.iter().map(Shape::len).collect();
     let measured: Vec<_> = rollouts
         .iter()
-        .map(|model| measure(data, model, &lengths, norm, draws, seed))
+        .zip(records)
+        .map(|(model, records)| measure(data, model, &lengths, *records, norm, draws, seed))
         .collect();
     let data_errors = data.errors();
     let errors: Vec<_> = rollouts.iter().map(Jackknife::errors).collect();

@@ -139,7 +139,7 @@ fn histograms(
     let estimate = |ensemble: &Ensemble| {
         let statistics = LaggedConfig {
             subsample: Subsample::Stride((ensemble.samples() * histograms.len()).div_ceil(WORK)),
-            blocking: config.blocking,
+            blocking: setting.blocking(ensemble),
             first_trajectory: 0,
         };
         count(histograms, ensemble, &statistics, control)
@@ -149,6 +149,7 @@ fn histograms(
         histograms.iter().map(Histogram::shape).collect(),
         &data,
         &rollouts,
+        &setting.records,
         Norm::Sum,
         config.draws,
         config.seed,

@@ -6,7 +6,9 @@ mod correlations;
 mod curves;
 mod density;
 mod entropy;
+mod extent;
 mod floor;
+mod increments;
 mod missing;
 mod modes;
 mod observables;
@@ -25,7 +27,9 @@ pub use climatology::{Climatology, ClimatologyCurve, compare_climatology};
 pub use config::ValidateConfig;
 pub use curves::{Comparison, Curve, CurveAxis, RolloutCurve, Worst, WorstPoint};
 pub use entropy::{EntropyProduction, entropy_production, entropy_production_of_fit};
+pub use extent::Extent;
 pub use floor::Distance;
+pub(crate) use increments::drift_against_increments;
 pub use modes::{LagSpectrum, Mode, SpectrumComparison, SpectrumConfig, compare_spectra};
 pub use response::{Response, ResponseCheck, check_response};
 pub use ring::{RingCompareConfig, RingComparison, RingErrors, RingRollout, compare_rings};
@@ -36,10 +40,10 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::finding::{Finding, Severity, Verdict};
+use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 use crate::stats::nan_if_null;
 use setting::Setting;
-use verdict::judge;
+use verdict::{Judge, judge};
 
 /// An ensemble that was compared.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,15 +72,18 @@ pub struct Validation {
     pub horizon: f64,
     /// The held-out data.
     pub held_out: RecordSummary,
+    /// Blocks of the held-out data, from which their errors come.
+    pub blocks: usize,
     /// The rollouts; the first is the one that is judged.
     pub rollouts: Vec<RecordSummary>,
     /// Mean over the observables of a fit of the root mean square over lags of C_model − C_data.
     #[serde(deserialize_with = "nan_if_null")]
     pub correlation_rmse: f64,
-    /// Its average for an independent record of the size of the held-out one.
+    /// Its average for an independent record of the size of the held-out one, or of the rollout where that
+    /// is shorter.
     #[serde(deserialize_with = "nan_if_null")]
     pub noise_floor: f64,
-    /// `correlation_rmse / noise_floor`.
+    /// Mean over the observables of the distance over the floor of each; it depends on no units.
     #[serde(deserialize_with = "nan_if_null")]
     pub rmse_over_floor: f64,
     /// `correlation_rmse` of the constant closure, if it was simulated.
@@ -100,6 +107,8 @@ pub struct Validation {
     pub spectra: Comparison,
     /// Logarithms of mean passage times between low and high states of the coordinates.
     pub passages: Comparison,
+    /// Range and variance, (rollout, coordinate).
+    pub extents: Vec<Vec<Extent>>,
     /// Findings, the most severe first.
     pub reasons: Vec<Finding>,
     /// The worst of it.
@@ -115,7 +124,9 @@ pub struct Validation {
 /// Compared are correlations of observables inside and outside a fit, marginal and joint densities,
 /// power spectra, mean passage times and decorrelation times. Each distance stands beside the noise
 /// floor, the distance that an independent record of the same size would have, and its probability by
-/// chance; errors are over blocks, and their correlations are kept. The first rollout is judged.
+/// chance; errors are over blocks, and their correlations are kept. Chance is what an
+/// exact model would give, or with [`ValidateConfig::training`] one fitted to as much data; the scatter of
+/// the rollout counts for no more than three times that of the data. The first rollout is judged.
 /// Ensembles with different sampling intervals are thinned to the largest of them.
 ///
 /// # Errors
@@ -177,6 +188,11 @@ pub fn validate_rollouts(
         names: held_out.names().to_vec(),
         sampling_interval: setting.interval,
         horizon: setting.horizon,
+        blocks: setting
+            .blocking(&setting.held_out)
+            .plan(&setting.held_out, 0)
+            .len(),
+        extents: extent::extents(&setting, control)?,
         held_out: summary("held-out data", None, &setting.held_out, &setting.times[0]),
         rollouts: rollouts
             .iter()
@@ -223,6 +239,29 @@ fn summary(
     }
 }
 
+/// A finding on equations that a fit does not meet, from χ² per equation; values of right fits are 0.1 to
+/// 1.5, because equations are weighted by errors that are estimated and those of near lags are alike.
+pub(crate) fn judge_misfit(chi2_per_equation: f64) -> Option<Finding> {
+    /// Values from which there is a warning, and a failure.
+    const WARN: f64 = 3.0;
+    const FAIL: f64 = 10.0;
+    let severity = match chi2_per_equation {
+        chi2 if chi2 < WARN => return None,
+        chi2 if chi2 < FAIL => Severity::Warn,
+        _ => Severity::Fail,
+    };
+    Some(Finding::new(
+        FindingKind::Misfit,
+        severity,
+        format!(
+            "the fit of the mobility misses its equations: chi^2 per equation is {}, while right fits have \
+             about 1",
+            digits(chi2_per_equation)
+        ),
+        "raise the degrees of the mobility (mobility.degrees), or choose another recipe (mobility.recipe)",
+    ))
+}
+
 impl Validation {
     /// Add what is known from elsewhere, such as the pre-flight check of the data, the time that the
     /// model spent out of the support of the samples, or a diffusion that was not positive; what is only
@@ -245,16 +284,37 @@ impl Validation {
             (&verdict::PASSAGES, &self.passages),
         ];
         let judged = |family: &&(_, &Comparison)| !family.1.curves.is_empty();
-        let count = families.iter().filter(judged).count();
-        families
+        let judging = Judge {
+            config: &self.config,
+            families: families.iter().filter(judged).count(),
+            blocks: self.blocks,
+        };
+        let of_families = families
             .into_iter()
-            .filter_map(|(words, comparison)| judge(words, comparison, k, count, &self.config))
-            .collect()
+            .filter_map(|(words, comparison)| judge(words, comparison, k, &judging));
+        let mut findings: Vec<Finding> = of_families.collect();
+        if let Some(extents) = self.extents.get(k) {
+            findings.extend(extent::judge(extents, &self.names, &self.config));
+        }
+        findings
     }
 
     /// Order the reasons and draw the verdict.
     fn conclude(&mut self) {
         self.reasons.sort_by_key(|f| std::cmp::Reverse(f.severity));
         self.verdict = Verdict::of(&self.reasons);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fit_far_from_its_equations_is_a_finding() {
+        let severity = |chi2: f64| judge_misfit(chi2).map(|finding| finding.severity);
+        assert_eq!([0.1, 1.5, 2.9].map(severity), [None; 3]);
+        assert_eq!(severity(5.0), Some(Severity::Warn));
+        assert_eq!([89.0, f64::NAN].map(severity), [Some(Severity::Fail); 2]);
     }
 }

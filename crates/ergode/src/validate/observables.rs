@@ -98,14 +98,20 @@ impl Observables {
         })
     }
 
-    /// The standardised coordinates.
-    pub(super) fn standardised(names: &[String], scales: &Standardiser) -> Result<Self> {
-        Ok(Self {
-            library: Box::new(Monomials::coordinates(names)?),
-            labels: names.to_vec(),
+    /// Functions of the standardised coordinates.
+    pub(super) fn of_standardised(library: Box<dyn Functions>, scales: &Standardiser) -> Self {
+        Self {
+            labels: library.labels().to_vec(),
+            library,
             shift: scales.mean.clone(),
             scale: scales.scale.clone(),
-        })
+        }
+    }
+
+    /// The standardised coordinates.
+    pub(super) fn standardised(names: &[String], scales: &Standardiser) -> Result<Self> {
+        let coordinates = Monomials::coordinates(names)?;
+        Ok(Self::of_standardised(Box::new(coordinates), scales))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Mean first-passage times between the low and the high states of a coordinate.
 
+use rayon::prelude::*;
+
 use super::config::ValidateConfig;
 use super::curves::{Comparison, Shape, compare};
 use super::floor::Norm;
@@ -7,7 +9,7 @@ use super::setting::Setting;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::lagged::{Jackknife, over_blocks};
+use crate::lagged::Jackknife;
 
 /// Fewest passages in a record for a mean.
 const FEWEST: f64 = 16.0;
@@ -17,7 +19,8 @@ const FEWEST: f64 = 16.0;
 ///
 /// A phase of a trajectory lasts from its first visit of the one set to its next visit of the other.
 /// The mean is the time in all phases over the number of those that ended, so that phases cut off at
-/// the end of a record do not shorten it.
+/// the end of a record shorten it less. Every ensemble is cut into windows of one length, so that what
+/// the cuts do to the mean is the same for data and rollouts; blocks do not cut phases.
 pub(super) fn passages(
     setting: &Setting,
     config: &ValidateConfig,
@@ -26,10 +29,13 @@ pub(super) fn passages(
     let dim = setting.held_out.dim();
     let bounds = |i: usize| config.quantiles.map(|q| setting.quantile(i, q));
     let bounds: Vec<[f64; 2]> = (0..dim).map(bounds).collect();
-    let all = std::iter::once(&setting.held_out).chain(&setting.rollouts);
-    let sums = all
-        .map(|ensemble| phases(ensemble, &bounds, config, setting.interval, control))
-        .collect::<Result<Vec<_>>>()?;
+    let all = || std::iter::once(&setting.held_out).chain(&setting.rollouts);
+    let window = all().map(usual_stretch).min().unwrap_or(1);
+    let count = |ensemble: &Ensemble| {
+        let blocks = setting.blocking(ensemble).plan(ensemble, 0).len();
+        phases(ensemble, &bounds, window, blocks, setting.interval, control)
+    };
+    let sums = all().map(count).collect::<Result<Vec<_>>>()?;
     let frequent = |direction: usize| {
         let count = |blocks: &Vec<Vec<f64>>| -> f64 {
             blocks.iter().map(|block| block[2 * direction + 1]).sum()
@@ -75,6 +81,7 @@ pub(super) fn passages(
         kept.iter().map(shape).collect(),
         &data,
         &estimates,
+        &setting.records,
         Norm::RootMeanSquare,
         config.draws,
         config.seed,
@@ -82,45 +89,87 @@ pub(super) fn passages(
     Ok((comparison, notes))
 }
 
+/// The length of stretches without gaps such that half of all samples lie in stretches at least as long.
+fn usual_stretch(ensemble: &Ensemble) -> usize {
+    let mut lengths: Vec<usize> = ensemble.segments().iter().map(|s| s.rows.len()).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let mut seen = 0;
+    let longest = lengths.iter().find(|length| {
+        seen += *length;
+        2 * seen >= ensemble.samples()
+    });
+    longest.copied().unwrap_or(1)
+}
+
 /// Per block: the time in upward phases, the number that ended, the same downwards; for each
-/// coordinate.
+/// coordinate. A phase counts where its samples are, its end where it ends.
 fn phases(
     ensemble: &Ensemble,
     bounds: &[[f64; 2]],
-    config: &ValidateConfig,
+    window: usize,
+    blocks: usize,
     interval: f64,
     control: &Control,
 ) -> Result<Vec<Vec<f64>>> {
-    let plan = config.blocking.plan(ensemble, 0);
-    let blocks = over_blocks(ensemble, &plan, control, |block| {
-        let mut sums = vec![0.0; 4 * bounds.len()];
-        let mut row = vec![0.0; bounds.len()];
-        for stretch in &block.starts {
-            let (trajectory, rows) = (&ensemble.trajectories()[stretch.trajectory], &stretch.rows);
+    let mut windows: Vec<(usize, usize)> = Vec::new();
+    for segment in ensemble.segments() {
+        let starts = segment.rows.clone().step_by(window);
+        let whole = starts.filter(|start| start + window <= segment.rows.end);
+        windows.extend(whole.map(|start| (segment.trajectory, start)));
+    }
+    control.begin((windows.len() * window) as u64);
+    let total = windows.len() * window;
+    let pieces = windows
+        .par_iter()
+        .enumerate()
+        .map(|(k, &(trajectory, start))| {
+            let trajectory = &ensemble.trajectories()[trajectory];
+            // Blocks of equal numbers of samples, in the order of the windows.
+            let block = |i: usize| (k * window + i) * blocks / total;
+            let first = block(0);
+            let mut sums = vec![vec![0.0; 4 * bounds.len()]; block(window - 1) - first + 1];
             let mut phase: Vec<Option<usize>> = vec![None; bounds.len()];
-            for i in rows.clone() {
-                trajectory.row(i, &mut row);
+            let mut row = vec![0.0; bounds.len()];
+            for i in 0..window {
+                trajectory.row(start + i, &mut row);
+                let sums = &mut sums[block(i) - first];
                 for (j, phase) in phase.iter_mut().enumerate() {
-                    let sums = &mut sums[4 * j..4 * j + 4];
-                    if let Some(direction) = *phase {
-                        sums[2 * direction] += interval;
-                    }
-                    let visited = match row[j] {
-                        x if x < bounds[j][0] => Some(0),
-                        x if x > bounds[j][1] => Some(1),
-                        _ => None,
-                    };
-                    if visited.is_some() && visited != *phase {
-                        if let Some(direction) = *phase {
-                            sums[2 * direction + 1] += 1.0;
-                        }
-                        *phase = visited;
-                    }
+                    step(
+                        phase,
+                        row[j],
+                        bounds[j],
+                        interval,
+                        &mut sums[4 * j..4 * j + 4],
+                    );
                 }
             }
-            control.advance(rows.len() as u64)?;
+            control.advance(window as u64)?;
+            Ok((first, sums))
+        });
+    let pieces = ensemble.intact(pieces.collect::<Result<Vec<_>>>())?;
+    let mut all = vec![vec![0.0; 4 * bounds.len()]; blocks];
+    for (first, sums) in pieces {
+        for (all, sums) in all[first..].iter_mut().zip(sums) {
+            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
         }
-        Ok(sums)
-    })?;
-    Ok(blocks.into_iter().map(|(_, sums)| sums).collect())
+    }
+    Ok(all)
+}
+
+/// Add one sample to the time in the phase that it is in, and to the number that ended if it ends it.
+fn step(phase: &mut Option<usize>, x: f64, bounds: [f64; 2], interval: f64, sums: &mut [f64]) {
+    if let Some(direction) = *phase {
+        sums[2 * direction] += interval;
+    }
+    let visited = match x {
+        x if x < bounds[0] => Some(0),
+        x if x > bounds[1] => Some(1),
+        _ => None,
+    };
+    if visited.is_some() && visited != *phase {
+        if let Some(direction) = *phase {
+            sums[2 * direction + 1] += 1.0;
+        }
+        *phase = visited;
+    }
 }

@@ -1,12 +1,13 @@
 //! The ensembles brought to one sampling interval, and the scales that every comparison needs.
 
-use super::Rollout;
 use super::config::ValidateConfig;
+use super::floor::Lengths;
+use super::{Rollout, RolloutRole};
 use crate::check::{decorrelation_times, mean_interval};
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
-use crate::lagged::{Jackknife, LagGrid};
+use crate::lagged::{Blocking, Jackknife, LagGrid};
 
 /// Properties shared by all comparisons.
 pub(super) struct Setting {
@@ -25,12 +26,23 @@ pub(super) struct Setting {
     pub(super) sorted: Vec<Vec<f64>>,
     /// Decorrelation times of the held-out data and of every rollout.
     pub(super) times: Vec<Vec<Option<f64>>>,
+    /// Lengths of the records behind every rollout.
+    pub(super) records: Vec<Lengths>,
+    /// The blocking that is asked for, and the least number of samples in one of its blocks.
+    blocks: (Blocking, f64),
     /// Comparisons that were left out, and why.
     pub(super) notes: Vec<String>,
 }
 
 /// Decorrelation times in the longest lag.
 const HORIZON: f64 = 4.0;
+/// Decorrelation times in a block, at least.
+const BLOCK: f64 = 2.0;
+/// Decorrelation times of the held-out data that one of the judged rollout, which a longer record shows
+/// better, counts as at most: a slow model must not excuse itself.
+const TRUSTED: f64 = 2.0;
+/// Blocks of a record that is too short to show its decorrelation time.
+const BLOCKS: f64 = 8.0;
 /// Samples from which decorrelation times are first looked for in a thinned record, and thinned
 /// intervals in such a time for it to be taken.
 const MANY: usize = 2_000_000;
@@ -71,6 +83,11 @@ impl Setting {
             None if longest > 0.0 => (HORIZON * longest).min(0.25 * span),
             None => 0.25 * span,
         };
+        // Lags are whole numbers of intervals.
+        let horizon = match even {
+            true if horizon.is_finite() => (horizon / interval).round().max(1.0) * interval,
+            _ => horizon,
+        };
         if horizon < interval || horizon > span {
             return Err(Error::input(format!(
                 "lags up to {horizon:.4} cannot be compared: the sampling interval is {interval}, and the \
@@ -80,17 +97,41 @@ impl Setting {
         }
         let mut ensembles = ensembles.into_iter();
         let held_out = ensembles.next().expect("the held-out data");
+        let rolled = times[1].iter().flatten().copied().fold(0.0, f64::max);
+        let block = match longest {
+            0.0 => held_out.samples() as f64 / BLOCKS,
+            longest => {
+                let memory = longest.max(rolled.min(TRUSTED * longest));
+                BLOCK * memory / mean_interval(&held_out)
+            }
+        };
+        let ensembles: Vec<Ensemble> = ensembles.collect();
+        let roles = rollouts.iter().map(|rollout| rollout.role);
+        let records = ensembles.iter().zip(roles).map(|(ensemble, role)| Lengths {
+            rollout: duration(ensemble) / duration(&held_out),
+            training: match role {
+                RolloutRole::Reference => f64::INFINITY,
+                _ => config.training.unwrap_or(f64::INFINITY),
+            },
+        });
         Ok(Self {
+            records: records.collect(),
+            blocks: (config.blocking, block),
             scales: Standardiser::from_ensemble(&held_out)?,
             sorted: sorted(&held_out),
             held_out,
-            rollouts: ensembles.collect(),
+            rollouts: ensembles,
             interval,
             even,
             horizon,
             times,
             notes,
         })
+    }
+
+    /// The blocks of an ensemble: units of its standard errors.
+    pub(super) fn blocking(&self, ensemble: &Ensemble) -> Blocking {
+        self.blocks.0.lasting(ensemble, self.blocks.1)
     }
 
     /// A statistic of the held-out data and of every rollout.
@@ -177,6 +218,11 @@ fn common(rollouts: &[Rollout]) -> Option<f64> {
     let first = intervals.next()??;
     let same = |other: Option<f64>| other.is_some_and(|o| (o / first - 1.0).abs() < 1e-9);
     intervals.all(same).then_some(first)
+}
+
+/// Time that the samples cover.
+fn duration(ensemble: &Ensemble) -> f64 {
+    ensemble.samples() as f64 * mean_interval(ensemble)
 }
 
 /// Duration of the longest stretch without gaps.

@@ -67,6 +67,7 @@ pub(super) fn spectra(
         shapes.collect(),
         &data,
         &rollouts,
+        &setting.records,
         Norm::RootMeanSquare,
         config.draws,
         config.seed,
@@ -108,7 +109,7 @@ impl<'a> Welch<'a> {
         setting: &'a Setting,
         config: &ValidateConfig,
     ) -> Self {
-        let plan = config.blocking.plan(ensemble, 0);
+        let plan = setting.blocking(ensemble).plan(ensemble, 0);
         let blocks = plan.iter().map(|block| {
             let fitting = block.starts.iter().flat_map(|stretch| {
                 let rows = &stretch.rows;

@@ -4,6 +4,7 @@ use super::config::ValidateConfig;
 use super::curves::Comparison;
 use super::floor::Distance;
 use crate::finding::{Finding, FindingKind, Severity, digits};
+use crate::stats::student_quantile;
 
 /// Words of the findings on a family of curves.
 pub(super) struct Words {
@@ -57,14 +58,56 @@ pub(super) const PASSAGES: Words = Words {
              data",
 };
 
+/// Fewest independent blocks of held-out data for a failure; with fewer only what the eye sees is one.
+const FEWEST_BLOCKS: usize = 16;
+
+/// How findings are drawn from distances.
+pub(super) struct Judge<'a> {
+    pub(super) config: &'a ValidateConfig,
+    /// Families that are judged together.
+    pub(super) families: usize,
+    /// Blocks of the held-out data.
+    pub(super) blocks: usize,
+}
+
+impl Judge<'_> {
+    /// Noise floors that refute a model whatever their probability: `refute_floors` for a normal law, more
+    /// in the proportion of the quantiles of Student's t where floors come from few blocks.
+    fn refuting(&self) -> f64 {
+        /// Two-sided probability 1e-4 of a standard normal number.
+        const Z: f64 = 3.89;
+        let freedom = (self.blocks.max(2) - 1) as f64;
+        self.config.refute_floors * student_quantile(Z, freedom) / Z
+    }
+
+    fn too_short(&self) -> bool {
+        self.blocks < FEWEST_BLOCKS
+    }
+
+    /// Severity of a distance; none if it is no further than chance.
+    fn severity(&self, distance: &Distance, most: Severity, threshold: f64) -> Option<Severity> {
+        if most == Severity::Fail && distance.over_floor >= self.refuting() {
+            return Some(Severity::Fail);
+        }
+        // No further than an independent record is no finding, however sure.
+        let significant = distance.probability < threshold && distance.over_floor > 1.0;
+        let severity = match distance.over_floor {
+            _ if !significant => return None,
+            over if over < self.config.warn_floors => Severity::Info,
+            over if over < self.config.fail_floors || self.too_short() => Severity::Warn,
+            _ => Severity::Fail,
+        };
+        Some(severity.min(most))
+    }
+}
+
 /// What rollout `k` has to say about a family: nothing, or the worst of all curves together, of the curve
 /// and of the point that are off by most, one of several families. A point alone is a warning at most.
 pub(super) fn judge(
     words: &Words,
     comparison: &Comparison,
     k: usize,
-    families: usize,
-    config: &ValidateConfig,
+    judge: &Judge,
 ) -> Option<Finding> {
     let (overall, worst) = (comparison.overall.get(k)?, comparison.worst.get(k)?);
     let point = &comparison.worst_point[k];
@@ -87,19 +130,25 @@ pub(super) fn judge(
             ),
         ),
     ];
-    let threshold = config.false_alarm / (families * candidates.len()) as f64;
+    let threshold = judge.config.false_alarm / (judge.families * candidates.len()) as f64;
     let (severity, distance, subject) = candidates
         .into_iter()
-        // No further than an independent record is no finding, however sure.
-        .filter(|(distance, ..)| distance.probability < threshold && distance.over_floor > 1.0)
-        .map(|(distance, most, subject)| (severity(distance, config).min(most), distance, subject))
+        .filter_map(|(distance, most, subject)| {
+            let severity = judge.severity(distance, most, threshold)?;
+            Some((severity, distance, subject))
+        })
         .max_by(|a, b| a.0.cmp(&b.0).then(a.1.z.total_cmp(&b.1.z)))?;
+    let short = if severity == Severity::Warn && judge.too_short() {
+        "; the held-out data are too short to tell more"
+    } else {
+        ""
+    };
     Some(Finding::new(
         words.kind,
         severity,
         format!(
             "{subject} from the held-out data by {} x the noise floor: {}, while an independent record \
-             gives {} (probability {} by chance)",
+             gives {} (probability {} by chance){short}",
             digits(distance.over_floor),
             digits(distance.value),
             digits(distance.floor),
@@ -111,13 +160,4 @@ pub(super) fn judge(
             words.advice
         },
     ))
-}
-
-/// Severity of a significant distance.
-fn severity(distance: &Distance, config: &ValidateConfig) -> Severity {
-    match distance.over_floor {
-        over if over < config.warn_floors => Severity::Info,
-        over if over < config.fail_floors => Severity::Warn,
-        _ => Severity::Fail,
-    }
 }

@@ -110,7 +110,10 @@ fn marginals(resampling: &Resampling) -> Figure {
     Figure::single(
         "marginals",
         "Marginals after Langevin runs with the score",
-        "Runs that start from the data should not change the marginals, except by chance.",
+        &format!(
+            "Runs of length {} that start from the data should not change the marginals, except by chance.",
+            digits(resampling.time)
+        ),
         panel,
     )
 }

@@ -7,7 +7,7 @@ use crate::report::{
     Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, Lines, Page, Palette, Panel, Role,
     Section, SectionPart, Series, SeriesStyle, Table,
 };
-use crate::validate::{Comparison, Curve, Distance, RolloutRole, Validation};
+use crate::validate::{Comparison, Curve, Distance, Extent, RolloutRole, Validation};
 
 /// Most panels of a figure; the curves that are off by most come first.
 const PANELS: usize = 36;
@@ -98,10 +98,36 @@ fn overview(validation: &Validation) -> Section {
         }
         section = section.with(table);
     }
+    if let Some(extents) = validation.extents.first() {
+        section = section.with(ranges(&validation.names, extents));
+    }
     validation
         .notes
         .iter()
         .fold(section, |section, note| section.prose(note.clone()))
+}
+
+/// Range and variance of the simulations of the judged model.
+fn ranges(names: &[String], extents: &[Extent]) -> Table {
+    let headings = [
+        "coordinate",
+        "variance / that of the data",
+        "probability by chance",
+        "range / that of the data",
+    ];
+    let table = Table::new("Variance and range of the simulations", &headings);
+    let number = |value: Option<f64>| value.map_or("not finite".to_owned(), digits);
+    names
+        .iter()
+        .zip(extents)
+        .fold(table, |table, (name, extent)| {
+            table.row([
+                name.clone(),
+                number(extent.variance_ratio),
+                format!("{:.3}", extent.probability),
+                number(extent.reach),
+            ])
+        })
 }
 
 fn families(validation: &Validation) -> [(&'static str, &Comparison); 6] {

@@ -38,7 +38,11 @@ pub fn compare_rings(
         .iter()
         .map(|rollout| ring.rollout(rollout, &curves, control))
         .collect::<Result<_>>()?;
-    let block_floor = ring.errors(&ring.grouped(errors.iter().map(|error| 2.0 * error * error)));
+    let samples = |rollout: &Rollout| rollout.ensemble.samples();
+    let shortest = rollouts.iter().map(samples).min().unwrap_or(data.samples());
+    let longer = (data.samples() as f64 / shortest as f64).max(1.0);
+    let squares = errors.iter().map(|error| (1.0 + longer) * error * error);
+    let block_floor = ring.errors(&ring.grouped(squares));
     let reference = rollouts
         .iter()
         .position(|rollout| rollout.role == RolloutRole::Reference);

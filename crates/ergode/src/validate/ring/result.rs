@@ -120,7 +120,8 @@ pub struct RingComparison {
     pub matrix_time: f64,
     /// Correlations of all coordinates of the data at this lag, (later, earlier).
     pub matrix: Array2<f64>,
-    /// The error of a second record like the data, from the blocks of these: √(2 ⟨σ²⟩).
+    /// The error of an independent record as long as the shortest rollout, but no longer than the data, from
+    /// the blocks of these: √((1 + n_data/n_rollout) ⟨σ²⟩).
     pub block_floor: RingErrors,
     /// The rollout whose errors are the noise floor: the first with [`RolloutRole::Reference`].
     pub reference: Option<usize>,

@@ -13,7 +13,7 @@ use crate::observable::LatticeAverage;
 use crate::validate::Rollout;
 use crate::validate::curves::{Comparison, compare};
 use crate::validate::density::{Bins, Histogram, count};
-use crate::validate::floor::Norm;
+use crate::validate::floor::{Lengths, Norm};
 use crate::validate::observables::Observables;
 use crate::validate::setting::sorted;
 
@@ -228,6 +228,12 @@ impl<'a> Ring<'a> {
             .iter()
             .map(|rollout| estimate(&rollout.ensemble))
             .collect::<Result<_>>()?;
+        let samples = data.samples() as f64;
+        let record = |rollout: &Rollout| Lengths {
+            rollout: rollout.ensemble.samples() as f64 / samples,
+            training: f64::INFINITY,
+        };
+        let records: Vec<Lengths> = rollouts.iter().map(record).collect();
         let mut start = 0;
         Ok(families.map(|family| {
             let shapes: Vec<_> = family.iter().map(Histogram::shape).collect();
@@ -239,7 +245,15 @@ impl<'a> Ring<'a> {
             };
             let rollouts: Vec<_> = others.iter().map(part).collect();
             let (draws, seed) = (self.config.draws, self.config.seed);
-            compare(shapes, &part(&truth), &rollouts, Norm::Sum, draws, seed)
+            compare(
+                shapes,
+                &part(&truth),
+                &rollouts,
+                &records,
+                Norm::Sum,
+                draws,
+                seed,
+            )
         }))
     }
 
