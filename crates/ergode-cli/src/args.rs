@@ -175,6 +175,8 @@ pub(crate) enum RecipeName {
     Auto,
     /// Match correlations through a Galerkin semigroup: any sampling interval, few coordinates.
     Semigroup,
+    /// The same with drift and diffusion as unknowns instead of the mobility: oscillators, currents, equations.
+    Generator,
     /// Match the stationary equations integrated in time: fine sampling, many coordinates.
     Weak,
     /// Follow the paper: conditional score and neural mobility.

@@ -49,6 +49,7 @@ impl From<RecipeName> for Recipe {
         match name {
             RecipeName::Auto => Self::Auto,
             RecipeName::Semigroup => Self::Semigroup,
+            RecipeName::Generator => Self::Generator,
             RecipeName::Weak => Self::Weak,
             RecipeName::Paper => Self::Paper,
         }
@@ -106,7 +107,9 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
             "mobility: {}, recipe {} ({})",
             results.mobility.kind, results.recipe, results.recipe_reason
         ),
-        format!(
+    ];
+    if !validation.rmse_over_floor.is_nan() {
+        lines.push(format!(
             "error on held-out correlations: {:.2} x the noise floor{}",
             validation.rmse_over_floor,
             validation
@@ -115,8 +118,8 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
                     " (constant mobility: {:.2} x)",
                     rmse / validation.noise_floor
                 ))
-        ),
-    ];
+        ));
+    }
     if let Some(truth) = &results.truth {
         let percent = |value: f64| format!("{:.2} %", 100.0 * value);
         lines.push(format!(

@@ -27,3 +27,9 @@ pub(crate) fn date() -> f64 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     now.map_or(0.0, |now| now.as_secs_f64())
 }
+
+/// Seconds since the process first asked for them.
+pub(crate) fn running() -> f64 {
+    static ORIGIN: std::sync::OnceLock<Clock> = std::sync::OnceLock::new();
+    ORIGIN.get_or_init(Clock::start).seconds()
+}

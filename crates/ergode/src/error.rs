@@ -28,6 +28,8 @@ enum Kind {
     Numerical(String),
     #[error("interrupted; no file was written")]
     Interrupted,
+    #[error("{0}")]
+    Late(String),
 }
 
 /// Advice for an error of the operating system.
@@ -76,6 +78,11 @@ impl Error {
         Self(Box::new(Kind::Interrupted))
     }
 
+    /// A computation that used up its time.
+    pub(crate) fn late(message: impl Into<String>) -> Self {
+        Self(Box::new(Kind::Late(message.into())))
+    }
+
     /// True when the input was at fault rather than the machine or the mathematics.
     ///
     /// A file that does not exist or is not permitted counts as bad input, a full disk does not.
@@ -90,13 +97,23 @@ impl Error {
                     | std::io::ErrorKind::PermissionDenied
                     | std::io::ErrorKind::ReadOnlyFilesystem
             ),
-            Kind::Numerical(_) | Kind::Interrupted => false,
+            Kind::Numerical(_) | Kind::Interrupted | Kind::Late(_) => false,
         }
     }
 
     /// True when the numbers did not allow the work.
     pub(crate) fn is_numerical(&self) -> bool {
         matches!(*self.0, Kind::Numerical(_))
+    }
+
+    /// True when a computation used up its time.
+    pub fn is_late(&self) -> bool {
+        matches!(*self.0, Kind::Late(_))
+    }
+
+    /// True when a file or the machine failed, so that trying something simpler does not help.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(*self.0, Kind::File { .. } | Kind::Io { .. })
     }
 
     /// True when the work was stopped on request.

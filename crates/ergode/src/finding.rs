@@ -118,6 +118,12 @@ finding_kinds! {
     OutOfSupport = "out-of-support",
     /// Simulations that diverge.
     Unstable = "unstable",
+    /// A step of the simulations whose error is not known to be small.
+    Step = "step",
+    /// A part of the fit in the place of one that could not be done.
+    Fallback = "fallback",
+    /// A part of the results that could not be computed.
+    Missing = "missing",
 }
 
 impl fmt::Display for FindingKind {

@@ -165,6 +165,49 @@ pub(crate) fn expm(a: ArrayView2<f64>) -> Array2<f64> {
     result
 }
 
+/// log(A), the principal logarithm: square roots by the iteration of Denman and Beavers until A^(1/2^k) is near
+/// 1, then 2^(k+1) artanh((X − 1)(X + 1)⁻¹). None where A has an eigenvalue that is not positive, or nearly so.
+pub(crate) fn logm(a: ArrayView2<f64>) -> Option<Array2<f64>> {
+    /// Square roots, steps to each, and terms of the series.
+    const ROOTS: usize = 40;
+    const STEPS: usize = 60;
+    const TERMS: usize = 12;
+    let one = Array2::<f64>::eye(a.nrows());
+    let size = |a: &Array2<f64>| a.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
+    let mut root = a.to_owned();
+    let mut scale = 2.0;
+    for _ in 0..ROOTS {
+        if size(&(&root - &one)) * (a.nrows() as f64) < 0.3 {
+            let quotient = multiply((&root - &one).view(), inverse((&root + &one).view()).view());
+            let square = multiply(quotient.view(), quotient.view());
+            let (mut term, mut sum) = (quotient.clone(), quotient);
+            for k in 1..TERMS {
+                term = multiply(term.view(), square.view());
+                sum.scaled_add(1.0 / (2 * k + 1) as f64, &term);
+            }
+            let log = sum * scale;
+            let back = expm(log.view());
+            return (size(&(back - &a)) < 1e-6 * size(&a.to_owned()).max(1.0)).then_some(log);
+        }
+        let (mut y, mut z) = (root.clone(), one.clone());
+        for _ in 0..STEPS {
+            let next = (&y + &inverse(z.view())) * 0.5;
+            z = (&z + &inverse(y.view())) * 0.5;
+            let change = size(&(&next - &y));
+            y = next;
+            if change.is_nan() || change <= 1e-14 * size(&y) {
+                break;
+            }
+        }
+        if y.iter().any(|v| !v.is_finite()) {
+            return None;
+        }
+        root = y;
+        scale *= 2.0;
+    }
+    None
+}
+
 /// X with A X + X Aᵀ = Q, for A whose eigenvalues have positive real parts, by Smith's doubling.
 ///
 /// Returns `None` where A is not stable, that is, where the doubling does not converge.
@@ -223,6 +266,14 @@ mod tests {
         let stiff = expm(array![[-1000.0, 1.0], [0.0, -0.5]].view());
         assert!((stiff[[1, 1]] - (-0.5f64).exp()).abs() < 1e-13);
         assert!((stiff[[0, 1]] - (-0.5f64).exp() / 999.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn logarithm_inverts_the_exponential_and_refuses_reflections() {
+        let a = array![[-0.3, 2.5, 0.0], [-2.5, -0.4, 0.7], [0.1, 0.0, -1.0]];
+        let log = logm(expm(a.view()).view()).unwrap();
+        assert!(largest(&(log - &a)) < 1e-10);
+        assert!(logm(array![[-0.5, 0.0], [0.0, 0.5]].view()).is_none());
     }
 
     #[test]

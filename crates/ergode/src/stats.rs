@@ -83,6 +83,12 @@ impl Fourier {
     }
 }
 
+/// Read a number that JSON, which has no NaN, writes as null.
+pub(crate) fn nan_if_null<'de, D: serde::Deserializer<'de>>(source: D) -> Result<f64, D::Error> {
+    use serde::Deserialize;
+    Ok(Option::<f64>::deserialize(source)?.unwrap_or(f64::NAN))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,7 +9,7 @@ use ergode::random::Stream;
 use ergode::score::{
     ClosedFormConfig, ClosedFormScore, Confinement, Gradients, Score, fit_potential_score,
 };
-use ergode::simulate::SimulateConfig;
+use ergode::simulate::{Initial, SimulateConfig, simulate_ensemble};
 use ergode::systems::{Affine2d, CoxIngersollRoss};
 use ergode::{Control, Ensemble, LangevinModel, Scheme, simulate_model};
 use ndarray::{Array1, Array2};
@@ -240,6 +240,75 @@ fn indefinite_model() -> LangevinModel {
     let score = potential(confinement, 2, &[("x^2", -0.5), ("y^2", -0.5)]);
     let starts = Array2::zeros((3, 2));
     LangevinModel::new(names(2), score, mobility, starts, provenance(&data)).unwrap()
+}
+
+/// A strong circulation that grows outwards, over a disc of samples.
+fn swirling_model() -> LangevinModel {
+    let data = sample(&Affine2d::default(), 200.0, 0.1, 8, 1);
+    let confinement = unscaled(&data);
+    let terms = [
+        ("D[x,x] 1", 0.3),
+        ("D[y,y] 1", 0.3),
+        ("R[x,y] 1", 2.0),
+        ("R[x,y] x^2", 4.0),
+        ("R[x,y] y^2", 4.0),
+    ];
+    let mobility = polynomial_mobility(confinement.standardiser(), (2, 2), &terms);
+    let score = potential(confinement, 2, &[("x^2", -0.5), ("y^2", -0.5)]);
+    let starts = Array2::zeros((3, 2));
+    LangevinModel::new(names(2), score, mobility, starts, provenance(&data)).unwrap()
+}
+
+/// Far from the samples every model returns to them, where D is not positive and where R turns faster than the
+/// step allows.
+#[test]
+fn states_far_outside_return() {
+    let directions = [
+        [1.0, 0.0],
+        [-1.0, 0.0],
+        [0.0, 1.0],
+        [0.0, -1.0],
+        [0.7, 0.7],
+        [-0.7, 0.7],
+    ];
+    for model in [
+        indefinite_model(),
+        swirling_model(),
+        quartic_model(&filled_box(2, 2.0)),
+    ] {
+        let starts = [2.0, 5.0, 10.0]
+            .iter()
+            .flat_map(|far| directions.map(|d| d.map(|x| 2.0 * far * x)));
+        let starts: Vec<[f64; 2]> = starts.collect();
+        let initial = Array2::from_shape_fn((starts.len(), 2), |(k, i)| starts[k][i]);
+        let protocol = config(200.0, 0.01, 10.0, starts.len(), Scheme::Euler);
+        let equation = model.equation();
+        let run = simulate_ensemble(
+            &*equation,
+            &Initial::Given(initial),
+            &protocol,
+            &Control::new(),
+        );
+        let run = run.unwrap();
+        assert_eq!(run.failures, []);
+        for (trajectory, start) in run.ensemble.trajectories().iter().zip(&starts) {
+            let mut last = [0.0; 2];
+            trajectory.row(trajectory.len() - 1, &mut last);
+            let distance = last[0].hypot(last[1]);
+            assert!(distance < 6.0, "from {start:?} to {last:?}");
+        }
+    }
+    // The twin: with the D of the fit the drift leads away.
+    let model = indefinite_model();
+    let (x, mut score, mut m, mut drift) = ([-8.0, 0.0], [0.0; 2], [0.0; 4], [0.0; 2]);
+    model.score().score(&x, &mut score);
+    model.drift(&x, &mut drift);
+    let inside = [-2.0, 0.0];
+    model.mobility().mobility(&inside, &mut m);
+    assert!(
+        m[0] * score[0] < 0.0 && drift[0] > 0.0,
+        "{m:?} {score:?} {drift:?}"
+    );
 }
 
 #[test]

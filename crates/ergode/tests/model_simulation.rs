@@ -1,7 +1,7 @@
 //! Simulations of models against exact answers, and the advice on their step.
 
 use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
-use ergode::model::{ModelRun, StepConfig, advise_step};
+use ergode::model::{ModelRun, StepConfig, StepTrial, advise_step, default_step};
 use ergode::random::Stream;
 use ergode::score::{ClosedFormConfig, fit_potential_score};
 use ergode::simulate::{Dimensions, Sde, SimulateConfig, simulate_ensemble};
@@ -235,6 +235,71 @@ fn the_weak_error_of_a_step_is_that_of_the_scheme() {
     );
 }
 
+/// An Ornstein-Uhlenbeck model of unit variance in three coordinates, two of which turn with angular velocity 1
+/// and all of which relax at the rate `rate`.
+fn slow_rotation(rate: f64) -> LangevinModel {
+    let place = |k: usize| 12.0 * k as f64 / 39.0 - 6.0;
+    let lattice = Array2::from_shape_fn((64_000, 3), |(row, i)| {
+        place(row / 40usize.pow(i as u32) % 40)
+    });
+    let data = Ensemble::from_array(lattice, 1.0)
+        .unwrap()
+        .with_names(names(3))
+        .unwrap();
+    let potential = potential(
+        unscaled(&data),
+        2,
+        &[("x^2", -0.5), ("y^2", -0.5), ("z^2", -0.5)],
+    );
+    let mut m = Array2::eye(3) * rate;
+    (m[[0, 1]], m[[1, 0]]) = (1.0, -1.0);
+    let mut stream = Stream::new(8, ergode::random::Purpose::Analysis, 0);
+    let starts = Array2::from_shape_fn((512, 3), |_| stream.normal());
+    LangevinModel::new(names(3), potential, m, starts, provenance(&data)).unwrap()
+}
+
+/// A rotation that is fast beside its damping is simulated with its variance, which Euler's scheme needs steps
+/// of λ/ω² for; with the step that stiffness alone asks for it doubles the variance.
+#[test]
+fn a_slow_rotation_keeps_its_variance() {
+    let model = slow_rotation(0.02);
+    let control = Control::new();
+    let of = |scheme| default_step(&model, scheme, &StepConfig::default(), &control).unwrap();
+    let chosen = of(None);
+    assert_eq!(chosen.scheme, Scheme::Platen);
+    assert!(chosen.dt > 0.03 && chosen.dt < 0.2, "{chosen:?}");
+    // Δ/2λ = 0.012.
+    let euler = of(Some(Scheme::Euler)).dt;
+    assert!(euler < 5e-4 && euler > 2e-4, "{euler}");
+    let variance = |dt: f64, scheme: Scheme| {
+        let run = simulate(&model, &config(300.0, dt, 1.0, 64, scheme));
+        Estimate::new(&lagged_squares(&run.simulation.ensemble))
+    };
+    let z = variance(0.1 / (0.1 / chosen.dt).ceil(), chosen.scheme).z(1.0);
+    assert!(z.abs() < Z_BOUND, "z = {z}");
+    let twin = variance(0.02, Scheme::Euler).z(1.0);
+    assert!(
+        twin > Z_BOUND,
+        "z = {twin} with a fiftieth of the time of the drift"
+    );
+}
+
+/// ⟨x²⟩ of each trajectory after a relaxation time.
+fn lagged_squares(ensemble: &Ensemble) -> Vec<f64> {
+    let trajectories = ensemble.trajectories().iter();
+    let square = |trajectory: &ergode::Trajectory| {
+        let mut row = [0.0; 3];
+        let late = 100..trajectory.len();
+        let count = late.len() as f64;
+        let squares = late.map(|k| {
+            trajectory.row(k, &mut row);
+            row[0] * row[0]
+        });
+        squares.sum::<f64>() / count
+    };
+    trajectories.map(square).collect()
+}
+
 /// The step of a validated model is that of its validation; another model's is advised. Whole numbers of
 /// steps make an interval, rounding or not.
 #[test]
@@ -279,6 +344,23 @@ fn an_advice_that_cannot_be_had_says_so() {
     stopped.stop();
     let error = advise_step(&relaxing_model(), &config, &stopped).unwrap_err();
     assert!(error.is_interrupted());
+    // A tolerance that no step is known to meet: the best of the steps, and a finding.
+    let loose = advise_step(&relaxing_model(), &StepConfig::default(), &Control::new()).unwrap();
+    assert_eq!(loose.finding, None);
+    let advice = advise_step(&relaxing_model(), &config, &Control::new()).unwrap();
+    let finding = advice.finding.as_ref().expect("no step is that good");
+    assert_eq!(finding.kind.as_str(), "step");
+    assert!(
+        finding.message.contains("weak error below 0.000000001"),
+        "{}",
+        finding.message
+    );
+    let bound = |trial: &&StepTrial| trial.weak_error + 2.0 * trial.standard_error;
+    let best = advice
+        .trials
+        .iter()
+        .min_by(|a, b| bound(a).total_cmp(&bound(b)));
+    assert_eq!(best.map(|trial| trial.dt), Some(advice.recommended));
     let config = StepConfig {
         tolerance: 0.0,
         ..config

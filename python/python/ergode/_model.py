@@ -49,7 +49,7 @@ class Langevin(Parameters):
 
     Parameters
     ----------
-    recipe : {"auto", "semigroup", "weak", "paper"}, optional
+    recipe : {"auto", "semigroup", "generator", "weak", "paper"}, optional
         How to estimate the mobility M [default: "auto"].
     seed : int, optional
         Random seed [default: 0].

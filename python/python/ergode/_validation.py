@@ -63,7 +63,7 @@ class Validation:
     reasons : tuple of Finding
         Reasons for the verdict, the most severe first.
     rmse_over_floor : float
-        Error on the correlations divided by their noise floor.
+        Error on the correlations divided by their noise floor; NaN where nothing could be compared.
     summary : dict
         The entry "validation" of results.json.
     """
@@ -76,7 +76,8 @@ class Validation:
         self.summary = summary
         self.verdict: str = data["verdict"]
         self.reasons = tuple(Finding(**reason) for reason in data["reasons"])
-        self.rmse_over_floor: float = data["rmse_over_floor"]
+        over_floor = data["rmse_over_floor"]
+        self.rmse_over_floor: float = float("nan") if over_floor is None else over_floor
 
     @cached_property
     def page(self) -> Page:

@@ -1,4 +1,5 @@
-//! Spans of polynomial tensor fields, M(x) = Σ_k c_k T_k(x).
+//! Spans of polynomial fields: M(x) = Σ_k c_k T_k(x), and b(x) = Σ_k c_k f_k(x) where the drift is an unknown of
+//! its own.
 
 use ndarray::{Array2, ArrayView1};
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,9 @@ use crate::observable::{Functions, Moments, Monomials, Polynomial};
 ///
 /// The span is that of the mobility in the coordinates z; in the raw ones
 /// M_ij(x) = σ_i σ_j Σ_k c_k T_k,ij(z).
+///
+/// A field may be a drift f_k instead of a tensor, b_i(x) = σ_i Σ_k c_k f_k,i(z). A span with such fields is
+/// that of the generator form, in which b and D are the unknowns and M s + ∇·M is not the drift.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct TensorBasis {
@@ -33,14 +37,17 @@ impl TryFrom<Unchecked> for TensorBasis {
 
     fn try_from(read: Unchecked) -> Result<Self> {
         let dim = read.names.len();
-        let fits = |(i, j, polynomial): &(usize, usize, Polynomial)| {
-            i.max(j) < &dim
-                && polynomial
-                    .terms()
-                    .all(|(exponents, _)| exponents.len() == dim)
+        let of_dim = |polynomial: &Polynomial| {
+            let mut terms = polynomial.terms();
+            terms.all(|(exponents, _)| exponents.len() == dim)
         };
-        let mut entries = read.fields.iter().flat_map(|field| &field.entries);
-        if dim == 0 || read.standardiser.mean.len() != dim || !entries.all(fits) {
+        let fits = |field: &TensorField| {
+            let mut entries = field.entries.iter();
+            let mut drift = field.drift.iter();
+            entries.all(|(i, j, p)| i.max(j) < &dim && of_dim(p))
+                && drift.all(|(i, p)| i < &dim && of_dim(p))
+        };
+        if dim == 0 || read.standardiser.mean.len() != dim || !read.fields.iter().all(fits) {
             return Err(Error::input(format!(
                 "the tensor fields do not match the dimension {dim}; the file is damaged, write it again"
             )));
@@ -60,6 +67,9 @@ pub(super) struct TensorField {
     pub(super) label: String,
     /// (row, column, polynomial)
     pub(super) entries: Vec<(usize, usize, Polynomial)>,
+    /// (coordinate, polynomial) of a drift.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) drift: Vec<(usize, Polynomial)>,
 }
 
 impl TensorField {
@@ -78,8 +88,20 @@ impl TensorField {
         (terms.next().is_none() && mirrored && i <= j).then(|| (*i, *j, exponents.clone()))
     }
 
+    /// A tensor with these entries.
+    pub(super) fn tensor(label: String, entries: Vec<(usize, usize, Polynomial)>) -> Self {
+        Self {
+            label,
+            entries,
+            drift: Vec::new(),
+        }
+    }
+
+    /// True for a constant tensor and for a drift that is at most linear: together they span the
+    /// Ornstein-Uhlenbeck processes.
     fn is_constant(&self) -> bool {
         self.entries.iter().all(|(_, _, p)| p.degree() == 0)
+            && self.drift.iter().all(|(_, p)| p.degree() <= 1)
     }
 }
 
@@ -126,7 +148,7 @@ impl TensorBasis {
                 for j in (i..dim).filter(|j| allowed(i, *j)) {
                     let mut push = |part: &str, entries| {
                         let label = format!("{part}[{},{}] {label}", names[i], names[j]);
-                        fields.push(TensorField { label, entries });
+                        fields.push(TensorField::tensor(label, entries));
                     };
                     if degree <= diffusion_degree {
                         let mut entries = vec![(i, j, entry(1.0))];
@@ -147,6 +169,52 @@ impl TensorBasis {
             ));
         }
         Ok(Self::from_fields(names, standardiser, fields))
+    }
+
+    /// Every entry of D a polynomial of total degree up to `diffusion_degree`, every component of the drift b
+    /// up to `drift_degree`.
+    ///
+    /// Labels read `D[x,y] x^2` and `b[x] y`, with monomials of the standardised coordinates.
+    ///
+    /// # Errors
+    /// When names and standardiser do not match, or the basis would be too large.
+    pub fn generator(
+        names: &[String],
+        standardiser: &Standardiser,
+        diffusion_degree: usize,
+        drift_degree: usize,
+    ) -> Result<Self> {
+        let tensors = Self::polynomial(names, standardiser, diffusion_degree, 0, None)?;
+        let mut fields = tensors.fields;
+        fields.retain(|field| field.symmetric_monomial().is_some());
+        let monomials = Monomials::new(names, 0..=drift_degree)?;
+        for (exponents, label) in monomials.exponents().iter().zip(monomials.labels()) {
+            for (i, name) in names.iter().enumerate() {
+                fields.push(TensorField {
+                    label: format!("b[{name}] {label}"),
+                    entries: Vec::new(),
+                    drift: vec![(i, Polynomial::monomial(exponents.clone(), 1.0))],
+                });
+            }
+        }
+        Ok(Self::from_fields(names, standardiser, fields))
+    }
+
+    /// Every entry of R a polynomial of total degree up to `degree`.
+    pub(super) fn currents(
+        names: &[String],
+        standardiser: &Standardiser,
+        degree: usize,
+    ) -> Result<Self> {
+        let mut all = Self::polynomial(names, standardiser, 0, degree, None)?;
+        all.fields.retain(|f| f.symmetric_monomial().is_none());
+        Ok(all)
+    }
+
+    /// The fields of both.
+    pub(super) fn with(&self, other: &Self) -> Self {
+        let fields = self.fields.iter().chain(&other.fields).cloned();
+        Self::from_fields(&self.names, &self.standardiser, fields.collect())
     }
 
     /// The span of given fields, at least one, in coordinates called `names`.
@@ -192,6 +260,11 @@ impl TensorBasis {
         &self.standardiser
     }
 
+    /// True where the drift is an unknown of its own.
+    pub fn has_drift(&self) -> bool {
+        self.fields.iter().any(|field| !field.drift.is_empty())
+    }
+
     /// The largest degree of an entry.
     pub fn degree(&self) -> usize {
         let entries = self.fields.iter().flat_map(|field| &field.entries);
@@ -221,7 +294,8 @@ impl TensorBasis {
         &self.fields
     }
 
-    /// The fields that do not depend on the state: they span the constant mobilities.
+    /// The fields that span the constant mobilities, or the Ornstein-Uhlenbeck processes where the drift is
+    /// an unknown of its own.
     pub(super) fn constants(&self) -> Vec<usize> {
         let constant = |k: &usize| self.fields[*k].is_constant();
         (0..self.len()).filter(constant).collect()
@@ -254,9 +328,31 @@ impl TensorBasis {
         entries
     }
 
-    /// G_kl = ⟨T_k : T_l⟩, so that cᵀGc = ⟨|M|²⟩ in the coordinates z.
+    /// Σ_k c_k f_k, coordinate by coordinate in z.
+    pub(super) fn combine_drift(&self, coefficients: ArrayView1<f64>) -> Vec<Polynomial> {
+        let mut components = vec![Polynomial::default(); self.dim()];
+        for (field, &c) in self.fields.iter().zip(coefficients) {
+            for (i, polynomial) in &field.drift {
+                components[*i].add_scaled(c, polynomial);
+            }
+        }
+        components
+    }
+
+    /// G_kl = ⟨T_k : T_l⟩ + ⟨f_k · f_l⟩, so that cᵀGc = ⟨|M|²⟩ + ⟨|b|²⟩ in the coordinates z, where both are
+    /// rates.
     pub(super) fn metric(&self, moments: &Moments) -> Result<Array2<f64>> {
-        self.contraction(moments, false)
+        let mut metric = self.contraction(moments, false)?;
+        for (k, left) in self.fields.iter().enumerate() {
+            for (l, right) in self.fields.iter().enumerate() {
+                for (i, p) in &left.drift {
+                    for (_, q) in right.drift.iter().filter(|(j, _)| j == i) {
+                        metric[[k, l]] += moments.mean(&p.product(q))?;
+                    }
+                }
+            }
+        }
+        Ok(metric)
     }
 
     /// ⟨sym T_k : sym T_l⟩, so that cᵀGc = ⟨|D|²⟩ in the coordinates z.
@@ -294,6 +390,19 @@ impl TensorBasis {
             }
         }
         Ok(means)
+    }
+
+    /// f_k,i at a raw state, in raw coordinates, (i, field).
+    pub fn drift_design(&self, x: &[f64]) -> Array2<f64> {
+        let mut z = x.to_vec();
+        self.standardiser.forward(&mut z);
+        let mut design = Array2::zeros((self.dim(), self.len()));
+        for (k, field) in self.fields.iter().enumerate() {
+            for (i, polynomial) in &field.drift {
+                design[[*i, k]] += self.standardiser.scale[*i] * polynomial.value(&z);
+            }
+        }
+        design
     }
 
     /// T_k,ij and (∇·T_k)_i at a raw state, in raw coordinates: (entry, field) and (i, field).

@@ -53,6 +53,14 @@ pub trait Equations: Send + Sync {
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
         None
     }
+    /// Coefficients that a search may start from, best first.
+    fn starts(&self) -> Vec<Array1<f64>> {
+        Vec::new()
+    }
+    /// A time of the equations, such as their shortest lag: the unit of rates that are searched.
+    fn time_unit(&self) -> f64 {
+        1.0
+    }
     /// How far the generator of a model is from that of the data, where the functions at both ends are
     /// orthonormal.
     ///

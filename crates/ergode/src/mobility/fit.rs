@@ -62,6 +62,10 @@ pub(super) struct Solver<'a> {
     residuals: Vec<Array1<f64>>,
     /// 1/ε_e.
     pub(super) weights: Array1<f64>,
+    /// The equations in a coarser space, where what that changes is part of ε_e.
+    coarse: Option<Box<dyn Equations>>,
+    /// That change; empty where there is none.
+    defect: Array1<f64>,
     metric: Array2<f64>,
     target: Array1<f64>,
     /// ⟨|Φ|²⟩.
@@ -91,6 +95,11 @@ impl<'a> Solver<'a> {
             left_out: left_out.collect::<Result<_>>()?,
             residuals: Vec::new(),
             weights: Array1::ones(equations.observed().len()),
+            coarse: match equations.basis().has_drift() {
+                true => equations.coarser()?,
+                false => None,
+            },
+            defect: Array1::zeros(0),
             metric: equations.basis().metric(equations.moments())?,
             target: Array1::zeros(coefficients),
             size: 1.0,
@@ -109,7 +118,10 @@ impl<'a> Solver<'a> {
             .par_iter()
             .map(|part| residual(&**part, coefficients))
             .collect::<Result<_>>()?;
-        self.weights = weights(&self.residuals.iter().collect::<Vec<_>>());
+        if let Some(coarse) = &self.coarse {
+            self.defect = change_of(&**coarse, self.equations, coefficients)?;
+        }
+        self.weights = weights(&self.residuals.iter().collect::<Vec<_>>(), &self.defect);
         Ok(())
     }
 
@@ -119,43 +131,109 @@ impl<'a> Solver<'a> {
             return self.weights.clone();
         }
         let others = (0..self.residuals.len()).filter(|k| *k != block);
-        weights(&others.map(|k| &self.residuals[k]).collect::<Vec<_>>())
+        weights(
+            &others.map(|k| &self.residuals[k]).collect::<Vec<_>>(),
+            &self.defect,
+        )
     }
 
     /// Find the constant mobility Φ, the mean of the prior, and from it a solution under a prior
     /// that lets M vary as much as it is large, beginning with `start` if given; the weights are then those
     /// of its residuals.
+    ///
+    /// Where the drift is an unknown of its own, Φ is the best Ornstein-Uhlenbeck process, and the search also
+    /// begins with the starts of the equations: that process may be far from an oscillator.
     pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
         let basis = self.equations.basis();
-        let rough = self.isotropic()?;
-        let (phi, _) = self.minimise(self.equations, rough, &basis.constants(), 0.0)?;
+        let rough = self.rough()?;
+        let mut constant = rough.clone();
+        let constants = basis.constants();
+        (0..constant.len())
+            .filter(|k| !constants.contains(k))
+            .for_each(|k| constant[k] = 0.0);
+        let (phi, _) = self.minimise(self.equations, constant, &constants, 0.0)?;
         self.size = linalg::bilinear(phi.view(), self.metric.view(), phi.view());
         if self.size <= 0.0 {
             self.size = 1.0;
         }
-        self.update_weights(phi.view())?;
         self.target.clone_from(&phi);
         let ridge = if self.left_out.is_empty() { 0.0 } else { 1.0 };
-        let start = start.unwrap_or(phi);
-        let (first, _) = self.minimise(self.equations, start, &self.every(), ridge)?;
+        let near = start.as_ref().unwrap_or(&rough);
+        self.update_weights(if basis.has_drift() {
+            near.view()
+        } else {
+            phi.view()
+        })?;
+        let mut starts = Vec::from_iter(start);
+        if starts.is_empty() {
+            starts.push(phi);
+            if basis.has_drift() {
+                starts.push(rough);
+            }
+        }
+        let every = self.every();
+        let search = |from: Array1<f64>| -> Result<(f64, Array1<f64>)> {
+            let (found, _) = self.minimise(self.equations, from, &every, ridge)?;
+            let value = self.objective(self.equations, found.view(), ridge / self.size)?;
+            Ok((if value.is_nan() { f64::INFINITY } else { value }, found))
+        };
+        let found = starts.into_iter().map(search).collect::<Result<Vec<_>>>()?;
+        let best = found.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        let (_, first) = best.expect("there is a start");
         self.update_weights(first.view())?;
         Ok(first)
     }
 
-    /// The best constant D that is the same along every standardised coordinate, to a factor of two.
+    /// The start of least objective: those of the equations, and the best constant D that is the same along
+    /// every standardised coordinate. The weights are then those of the first start that has errors.
     ///
     /// Predictions that decay in time say little about a rate that is far off, so that a search which
-    /// starts at zero may end in a wrong minimum.
+    /// starts at zero may end in a wrong minimum; where correlations change sign within an interval, the
+    /// objective falls for D → ∞, and only the logarithm of the propagator is near the solution.
+    fn rough(&mut self) -> Result<Array1<f64>> {
+        let mut starts = self.equations.starts();
+        let mut finite = Vec::new();
+        for start in starts.drain(..) {
+            if self
+                .equations
+                .predict(start.view())?
+                .iter()
+                .all(|v| v.is_finite())
+            {
+                finite.push(start);
+            }
+        }
+        if let Some(first) = finite.first() {
+            let weights = self.weights.clone();
+            self.update_weights(first.view())?;
+            if self.weights.iter().any(|w| !w.is_finite()) {
+                self.weights = weights;
+            }
+        }
+        finite.push(self.isotropic()?);
+        let mut best = (f64::INFINITY, None);
+        for start in finite {
+            let value = self.objective(self.equations, start.view(), 0.0)?;
+            if value < best.0 || best.1.is_none() {
+                best = (value, Some(start));
+            }
+        }
+        Ok(best.1.expect("the last start is always there"))
+    }
+
+    /// The best constant D that is the same along every standardised coordinate, to a factor of two, in
+    /// units of the time scale of the equations.
     fn isotropic(&self) -> Result<Array1<f64>> {
         /// Powers of two between the first trials, and the largest.
         const COARSE: i32 = 4;
         const LARGEST: i32 = 24;
         let diagonal = self.equations.basis().diagonal_constants();
+        let unit = 1.0 / self.equations.time_unit();
         let trial = |power: i32| -> Result<(f64, Array1<f64>)> {
             let mut coefficients = Array1::zeros(self.target.len());
             diagonal
                 .iter()
-                .for_each(|&k| coefficients[k] = f64::from(power).exp2());
+                .for_each(|&k| coefficients[k] = unit * f64::from(power).exp2());
             let value = self.objective(self.equations, coefficients.view(), 0.0)?;
             Ok((
                 if value.is_nan() { f64::INFINITY } else { value },
@@ -492,14 +570,26 @@ impl<'a> Solver<'a> {
 
     /// Rms change of the predictions under a coarser closure, in units of their errors.
     fn closure(&self, coarse: &dyn Equations, coefficients: ArrayView1<f64>) -> Result<f64> {
-        let change = coarse.predict(coefficients)? - self.equations.predict(coefficients)?;
+        let change = change_of(coarse, self.equations, coefficients)?;
         Ok(mean_square(&(change * &self.weights)).sqrt())
     }
 
-    /// The solutions without each block, one Gauss-Newton step away.
+    /// The solutions without each block, one Gauss-Newton step away. With a drift of its own, whose equations
+    /// are expensive to differentiate, the derivatives are those of all blocks: exact to first order.
     fn refits(&self, from: ArrayView1<f64>, ridge: f64) -> Result<Vec<Array1<f64>>> {
         let blocks = (0..self.left_out.len()).into_par_iter();
-        blocks.map(|b| self.step_without(b, from, ridge)).collect()
+        if !self.equations.basis().has_drift() {
+            return blocks.map(|b| self.step_without(b, from, ridge)).collect();
+        }
+        let lambda = ridge / self.size;
+        let (_, jacobian) = self.equations.linearise(from)?;
+        let jacobian = jacobian * self.weights.view().insert_axis(Axis(1));
+        let step = |b: usize| {
+            let weighted = residual(&*self.left_out[b], from)? * &self.weights;
+            let (matrix, gradient) = self.normal(&(weighted, jacobian.clone()), from, lambda);
+            Ok(&from + &damped_step(&matrix, &gradient, &self.every(), 0.0)?)
+        };
+        blocks.map(step).collect()
     }
 }
 
@@ -508,10 +598,30 @@ pub(super) fn best(trials: &[RidgeTrial]) -> Option<&RidgeTrial> {
     trials.iter().min_by(|a, b| a.loss.total_cmp(&b.loss))
 }
 
-/// The inverse standard errors of equations, from their residuals without each block.
-fn weights(left_out: &[&Array1<f64>]) -> Array1<f64> {
-    let errors =
+/// What a coarser space changes in the predictions. It has fewer functions to be stationary under, whose
+/// equations are the last.
+fn change_of(
+    coarse: &dyn Equations,
+    fine: &dyn Equations,
+    coefficients: ArrayView1<f64>,
+) -> Result<Array1<f64>> {
+    let (coarse, mut change) = (coarse.predict(coefficients)?, fine.predict(coefficients)?);
+    change.slice_mut(s![coarse.len()..]).fill(0.0);
+    let mut both = change.slice_mut(s![..coarse.len()]);
+    both -= &coarse;
+    Ok(change)
+}
+
+/// The inverse standard errors of equations, from their residuals without each block and, in quadrature, the
+/// defect of the closure where it is given.
+fn weights(left_out: &[&Array1<f64>], defect: &Array1<f64>) -> Array1<f64> {
+    let mut errors =
         deviations(left_out.iter().copied()).map_axis(Axis(0), |column| column.dot(&column).sqrt());
+    if defect.iter().all(|d| d.is_finite()) {
+        for (error, defect) in errors.iter_mut().zip(defect) {
+            *error = error.hypot(*defect);
+        }
+    }
     // An equation that holds identically has no error but rounding.
     let floor = NEGLIGIBLE * errors.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     errors.mapv(|error| 1.0 / error.max(floor))

@@ -19,8 +19,10 @@ use crate::lagged::paired;
 pub struct LadderConfig {
     /// Highest degree of D.
     pub diffusion_degree: usize,
-    /// Highest degree of R.
+    /// Highest degree of R, or of the drift where it is an unknown of its own.
     pub current_degree: usize,
+    /// Degrees that the ladder begins with.
+    pub lowest: (usize, usize),
     /// Most tensor fields.
     pub fields: usize,
     /// Standard errors that an improvement must exceed.
@@ -34,6 +36,7 @@ impl Default for LadderConfig {
         Self {
             diffusion_degree: 4,
             current_degree: 6,
+            lowest: (0, 0),
             fields: 200,
             caution: 2.0,
             fit: MobilityConfig::default(),
@@ -41,7 +44,7 @@ impl Default for LadderConfig {
     }
 }
 
-/// Fit with the degrees of D and R raised, one at a time and by one or two, while the held-out χ² falls
+/// Fit with the degrees of D and R, or of D and b, raised, one at a time and by one or two, while the held-out χ² falls
 /// by more than `caution` times the error of the difference.
 ///
 /// `equations(d, r)` writes the equations for D of degree d and R of degree r; they must be the same
@@ -54,7 +57,8 @@ pub fn fit_mobility_ladder(
     config: &LadderConfig,
     control: &Control,
 ) -> Result<MobilityFit> {
-    let bottom = equations(0, 0)?;
+    let lowest = config.lowest;
+    let bottom = equations(lowest.0, lowest.1)?;
     if bottom.blocks() < 2 {
         return Err(Error::input(
             "held-out blocks choose the degrees, but there are no blocks; give the degrees, or divide \
@@ -66,7 +70,7 @@ pub fn fit_mobility_ladder(
          equations: &dyn Equations,
          below: Option<&Standing>,
          own: bool| { Standing::new(degrees, equations, below, own, &config.fit, control) };
-    let mut at = stand((0, 0), &*bottom, None, true)?;
+    let mut at = stand(lowest, &*bottom, None, true)?;
     let mut chosen = bottom;
     let mut rungs = vec![at.rung(0.0, 0.0, true)];
     loop {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::lagged::CoefficientErrors;
 use crate::observable::{Functions, Moments, Polynomial, Polynomials};
 
-/// M(x) = Σ_k c_k T_k(x).
+/// M(x) = Σ_k c_k T_k(x), and b(x) = Σ_k c_k f_k(x) where the drift is an unknown of its own.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct LinearMobility {
@@ -25,6 +25,8 @@ pub struct LinearMobility {
     transposed: Polynomials,
     /// ∂_j M_ij and ∂_j M_ji, in row i·D + j.
     slopes: [Polynomials; 2],
+    /// The drift, where it is an unknown of its own.
+    drift: Option<Polynomials>,
 }
 
 /// The form of a mobility in a file.
@@ -116,7 +118,17 @@ impl LinearMobility {
             raw.add_scaled(basis.unit(k / dim, k % dim), entry);
             *entry = raw;
         }
+        let drift = basis.has_drift().then(|| {
+            let components = basis.combine_drift(coefficients.view()).into_iter();
+            let raw = components.zip(scale).map(|(component, scale)| {
+                let mut raw = Polynomial::default();
+                raw.add_scaled(*scale, &component);
+                raw
+            });
+            list(&raw.collect::<Vec<_>>())
+        });
         Ok(Self {
+            drift: drift.transpose()?,
             entries: list(&entries)?,
             slopes: [list(&slopes[0])?, list(&slopes[1])?],
             basis,
@@ -155,6 +167,11 @@ impl LinearMobility {
     /// ∂_j M_ij, or ∂_j M_ji where `transpose`, on a tile: (D·D, n), row i·D + j.
     pub(crate) fn slopes(&self, x: &[f64], transpose: bool, out: &mut [f64]) {
         self.slopes[usize::from(transpose)].values(x, out);
+    }
+
+    /// The drift b, where it is an unknown of its own beside D and not M s + ∇·M.
+    pub(crate) fn drift(&self) -> Option<&Polynomials> {
+        self.drift.as_ref()
     }
 
     /// The polynomials M_ij and ∂_j M_ij, in row i·D + j, of standardised coordinates.

@@ -106,6 +106,9 @@ impl<P: LinearPlan> Equations for LinearEquations<P> {
     fn initial_functions(&self) -> Option<ArrayView2<'_, f64>> {
         self.plan.initial_functions()
     }
+    fn time_unit(&self) -> f64 {
+        self.design.lags.get(1).copied().unwrap_or(1.0)
+    }
     fn generator_residual(
         &self,
         coefficients: ArrayView1<f64>,

@@ -5,6 +5,7 @@ mod block_noise;
 mod conditional;
 mod config;
 mod constant;
+mod currents;
 mod equations;
 mod fit;
 mod identifiability;

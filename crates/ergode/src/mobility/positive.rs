@@ -18,6 +18,8 @@ use crate::observable::exponents;
 
 /// The smallest D that is allowed, relative to the mean of D.
 const FLOOR: f64 = 1e-3;
+/// χ² must rise by this factor for a positive D to be a worse fit.
+const WORSE: f64 = 2.0;
 /// Rounds of re-linearising the equations at the constrained solution.
 const ROUNDS: usize = 4;
 /// Steps of the constrained least squares.
@@ -40,12 +42,14 @@ pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> 
 /// objective, linearised again a few times. It needs D of even degree with no entry masked; errors of the
 /// coefficients remain those of the unconstrained fit, which are the larger ones.
 ///
-/// There are no data in the tails. If D is indefinite only there, the refit replaces the fit if it raises χ²
-/// by less than the number of coefficients: the data then do not distinguish the two. Else the fit stays,
-/// with a warning.
+/// The refit replaces the fit only if the data hardly distinguish the two. If D is indefinite only in the
+/// tails, where there are no data, χ² must rise by less than the number of coefficients. If it is indefinite
+/// at samples, χ² must not double by more than that: a D that is positive in all of space is a poor fit where
+/// the right one vanishes at a wall. Else the fit stays, with a warning, and simulations raise the eigenvalues
+/// of D where they are too small.
 ///
 /// # Errors
-/// When no positive definite D is found, or the work is stopped.
+/// When the basis allows no positive D, or the work is stopped.
 pub fn refine_positive(
     mut fit: MobilityFit,
     equations: &dyn Equations,
@@ -58,18 +62,19 @@ pub fn refine_positive(
     if violation == 0.0 && tail_violation == 0.0 {
         return Ok(fit);
     }
-    let squares = Squares::new(fit.mobility.basis())?;
-    let mut solver = Solver::new(equations, config, control)?;
-    let mut coefficients = fit.mobility.coefficients().to_owned();
-    solver.approach(Some(coefficients.clone()))?;
-    for _ in 0..ROUNDS {
-        let (matrix, step) = solver.quadratic(coefficients.view(), fit.ridge)?;
-        coefficients = squares.nearest((&coefficients + &step).view(), &matrix)?;
-    }
-    let chi2 = solver.chi2(coefficients.view())?;
-    let cost = chi2 - solver.chi2(fit.mobility.coefficients())?;
-    let rise = cost * equations.observed().len() as f64;
-    if violation == 0.0 && rise > coefficients.len() as f64 {
+    let size = equations.observed().len() as f64;
+    let refit = match squares(&fit, equations, config, control) {
+        Err(error) if error.is_numerical() || error.is_late() => {
+            if violation > 0.0 {
+                fit.warnings.push(indefinite(violation, &error.to_string()));
+            }
+            return Ok(fit);
+        }
+        refit => refit?,
+    };
+    let rise = (refit.chi2 - refit.free) * size;
+    let distinct = rise > refit.coefficients.len() as f64;
+    if violation == 0.0 && distinct {
         fit.warnings.push(format!(
             "D is positive at every sample but not beyond them (it is not at {:.1} % of states several \
              times as far from the mean). A D positive everywhere would raise chi^2 by {rise:.0}; do \
@@ -78,18 +83,64 @@ pub fn refine_positive(
         ));
         return Ok(fit);
     }
-    let mobility = LinearMobility::new(fit.mobility.basis().clone(), coefficients)?
+    if distinct && refit.chi2 > WORSE * refit.free {
+        let reason = format!(
+            "a D that is positive everywhere would raise chi^2 per equation from {:.2} to {:.2}",
+            refit.free, refit.chi2
+        );
+        fit.warnings.push(indefinite(violation, &reason));
+        return Ok(fit);
+    }
+    let mobility = LinearMobility::new(fit.mobility.basis().clone(), refit.coefficients)?
         .with_errors(fit.mobility.errors().cloned());
     Ok(MobilityFit {
         spectrum: equations.spectrum(mobility.coefficients())?,
         mobility,
-        chi2_per_equation: chi2,
+        chi2_per_equation: refit.chi2,
         positivity: Some(Positivity {
             violation,
             tail_violation,
-            cost,
+            cost: refit.chi2 - refit.free,
         }),
         ..fit
+    })
+}
+
+/// The warning on a D that stays indefinite at a fraction `violation` of the samples.
+fn indefinite(violation: f64, reason: &str) -> String {
+    format!(
+        "D is not positive at {:.2} % of the samples and stays so, because {reason}. Simulations use the \
+         nearest positive D there; raise mobility.max_degrees, or give more data where D is small",
+        100.0 * violation
+    )
+}
+
+/// A fit with D a sum of squares.
+struct Refit {
+    coefficients: Array1<f64>,
+    /// χ² per equation with them, and that of the fit without the constraint.
+    chi2: f64,
+    free: f64,
+}
+
+fn squares(
+    fit: &MobilityFit,
+    equations: &dyn Equations,
+    config: &MobilityConfig,
+    control: &Control,
+) -> Result<Refit> {
+    let squares = Squares::new(fit.mobility.basis())?;
+    let mut solver = Solver::new(equations, config, control)?;
+    let mut coefficients = fit.mobility.coefficients().to_owned();
+    solver.approach(Some(coefficients.clone()))?;
+    for _ in 0..ROUNDS {
+        let (matrix, step) = solver.quadratic(coefficients.view(), fit.ridge)?;
+        coefficients = squares.nearest((&coefficients + &step).view(), &matrix, control)?;
+    }
+    Ok(Refit {
+        chi2: solver.chi2(coefficients.view())?,
+        free: solver.chi2(fit.mobility.coefficients())?,
+        coefficients,
     })
 }
 
@@ -177,7 +228,12 @@ impl Squares {
     }
 
     /// The c of least (c − wanted)ᵀ H (c − wanted) with D a sum of squares.
-    fn nearest(&self, wanted: ArrayView1<f64>, matrix: &Array2<f64>) -> Result<Array1<f64>> {
+    fn nearest(
+        &self,
+        wanted: ArrayView1<f64>,
+        matrix: &Array2<f64>,
+        control: &Control,
+    ) -> Result<Array1<f64>> {
         let share = self.share(wanted);
         let (values, vectors) = linalg::symmetric_eigen(share.view())?;
         let mean = values.iter().map(|v| v.abs()).sum::<f64>() / self.size as f64;
@@ -204,6 +260,7 @@ impl Squares {
             let normal = jacobian.t().dot(&along);
             let gradient = along.t().dot(&(&wanted - &c));
             let mut improved = false;
+            control.advance(0)?;
             while damping < 1e12 {
                 let mut damped = normal.clone();
                 let typical = normal.diag().mean().unwrap_or(1.0);

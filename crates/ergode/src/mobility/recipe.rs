@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::basis::TensorBasis;
 use super::block_noise::BlockNoise;
 use super::config::{MeanConstraint, MobilityConfig};
+use super::currents::with_currents;
 use super::equations::Equations;
 use super::fit::{fit_mobility, fit_mobility_from};
 use super::ladder::{LadderConfig, fit_mobility_ladder};
@@ -35,6 +36,8 @@ pub enum Recipe {
     Auto,
     /// Correlations predicted by the semigroup in a Galerkin space ([`Semigroup`]).
     Semigroup,
+    /// The same with the drift as an unknown beside the diffusion, instead of M ([`Semigroup`]).
+    Generator,
     /// Stationary operator, integral in time, polynomial score ([`Weak`]).
     Weak,
     /// The constant Φ, integral in time, with the score
@@ -119,11 +122,25 @@ impl RecipeConfig {
         }
     }
 
-    /// How degrees up to `top` are chosen.
-    fn ladder(&self, top: (usize, usize)) -> LadderConfig {
+    /// True where nothing asks for one of the two forms, M or b and D, and both are affordable.
+    fn leaves_form_open(&self, dim: usize) -> bool {
+        /// Most coordinates with two fits.
+        const MOST: usize = 6;
+        let noiseless = matches!(self.noise, MeasurementNoise::Auto | MeasurementNoise::None);
+        let unconstrained = self.mean.is_none() && self.floors.is_empty() && self.mask.is_none();
+        dim <= MOST
+            && noiseless
+            && unconstrained
+            && self.degrees.is_none()
+            && self.leading.is_none()
+    }
+
+    /// How degrees from `lowest` up to `top` are chosen.
+    fn ladder(&self, lowest: (usize, usize), top: (usize, usize)) -> LadderConfig {
         LadderConfig {
             diffusion_degree: top.0,
             current_degree: top.1,
+            lowest,
             fields: self.max_coefficients,
             caution: self.caution,
             fit: self.fit(),
@@ -163,9 +180,12 @@ const FEWEST_PAIRS: usize = 20_000_000;
 #[derive(Clone, Debug)]
 struct Spaces {
     semigroup: SemigroupConfig,
+    generator: SemigroupConfig,
     weak: WeakConfig,
     /// Highest degree of D and of R that these spaces determine.
     top: (usize, usize),
+    /// Highest degree of D and of b that the space of the generator determines.
+    generator_top: (usize, usize),
 }
 
 impl Spaces {
@@ -180,7 +200,21 @@ impl Spaces {
             5 | 6 => (3, 2, 4, (1, 1)),
             _ => (2, 1, 2, (0, 0)),
         };
+        // Between functions of degree 1 a linear drift and a constant D are closed.
+        let (generator, generator_test, generator_top) = match dim {
+            1 => (10, 4, (4, 7)),
+            2 => (8, 3, (4, 5)),
+            3 => (6, 3, (2, 3)),
+            4 => (4, 2, (1, 3)),
+            5 | 6 => (3, 2, (1, 2)),
+            _ => (1, 1, (0, 1)),
+        };
         Self {
+            generator: SemigroupConfig {
+                degree: generator,
+                test_degree: generator_test,
+            },
+            generator_top,
             semigroup: SemigroupConfig {
                 degree,
                 test_degree,
@@ -191,6 +225,22 @@ impl Spaces {
                 ..WeakConfig::default()
             },
             top,
+        }
+    }
+
+    /// Highest degrees that the space of a recipe determines.
+    fn top(&self, recipe: Recipe) -> (usize, usize) {
+        match recipe {
+            Recipe::Generator => self.generator_top,
+            _ => self.top,
+        }
+    }
+
+    /// The Galerkin space of a recipe.
+    fn space(&mut self, recipe: Recipe) -> &mut SemigroupConfig {
+        match recipe {
+            Recipe::Generator => &mut self.generator,
+            _ => &mut self.semigroup,
         }
     }
 }
@@ -218,19 +268,84 @@ pub fn fit_mobility_recipe(
         Some(horizon) => horizon,
         None => longest_decorrelation(ensemble, control)?,
     };
+    let fit = |recipe: Recipe| {
+        let config = &RecipeConfig {
+            recipe,
+            ..config.clone()
+        };
+        fit_shrinking(ensemble, config, (interval, horizon), control)
+    };
+    if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
+        return fit(config.recipe);
+    }
+    match (fit(Recipe::Generator), fit(Recipe::Semigroup)) {
+        (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
+        (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
+        (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
+            found.reason = format!("the other form failed: {other}");
+            Ok(found)
+        }
+        (Err(_), Err(error)) => Err(error),
+    }
+}
+
+/// χ² per equation up to which a fit is as good as the data can show.
+const GOOD_CHI2: f64 = 1.5;
+
+/// The generator form unless it does not fit and the mobility form fits better: both predict the same
+/// correlations; where both fit, the drift of the first does not contain the errors of a score.
+fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
+    let chi2 = [&generator, &mobility].map(|found| found.fit.chi2_per_equation);
+    let against = format!(
+        "chi^2 per equation {:.2} with drift and diffusion as unknowns (generator), {:.2} with the mobility \
+         (semigroup)",
+        chi2[0], chi2[1]
+    );
+    generator.reason.clone_from(&against);
+    mobility.reason = against;
+    if chi2[0] <= GOOD_CHI2.max(chi2[1]) {
+        generator
+    } else {
+        mobility
+    }
+}
+
+/// The fit in the largest space that the moments allow.
+fn fit_shrinking(
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    (interval, horizon): (f64, f64),
+    control: &Control,
+) -> Result<RecipeFit> {
     let mut spaces = Spaces::new(ensemble.dim());
+    let mut lowered = None;
+    let freed = !matches!(
+        config.noise,
+        MeasurementNoise::Auto | MeasurementNoise::None
+    );
     loop {
         let found = fit_in(ensemble, config, (interval, horizon), &spaces, control);
-        let freed = !matches!(
-            config.noise,
-            MeasurementNoise::Auto | MeasurementNoise::None
-        );
-        let space = &mut spaces.semigroup;
+        let space = spaces.space(config.recipe);
         match found {
             // Moments freed from noise are less certain, those of high degree most: a smaller space needs
             // fewer of them.
             Err(error) if freed && error.is_numerical() && space.degree > space.test_degree => {
                 space.degree -= 1;
+            }
+            // On a curve, or on few distinct values, polynomials of high degree are linearly dependent.
+            Err(error) if !freed && error.is_numerical() && space.degree > 1 => {
+                space.degree -= 1;
+                space.test_degree = space.test_degree.min(space.degree);
+                lowered = Some(error.to_string());
+            }
+            Ok(mut found) => {
+                found.fit.warnings.extend(lowered.map(|error| {
+                    format!(
+                        "the Galerkin space was lowered to degree {}, because in a larger one: {error}",
+                        space.degree
+                    )
+                }));
+                return Ok(found);
             }
             found => return found,
         }
@@ -245,15 +360,16 @@ fn fit_in(
     spaces: &Spaces,
     control: &Control,
 ) -> Result<RecipeFit> {
-    if config.leading.is_some() && config.recipe == Recipe::Weak {
+    if config.leading.is_some() && matches!(config.recipe, Recipe::Weak | Recipe::Generator) {
         return Err(Error::input(
             "only recipe semigroup supports delayed coordinates; use recipe semigroup or auto",
         ));
     }
     let (recipe, reason) = choose(config.recipe, ensemble.dim(), spaces)?;
+    let top = spaces.top(recipe);
     let top = config.degrees.unwrap_or((
-        spaces.top.0.min(config.max_degrees.0),
-        spaces.top.1.min(config.max_degrees.1),
+        top.0.min(config.max_degrees.0),
+        top.1.min(config.max_degrees.1),
     ));
     let make = |recipe: Recipe| -> Result<Plan> {
         let mut plan = Plan::new(recipe, interval, horizon, spaces, top, config);
@@ -269,7 +385,7 @@ fn fit_in(
     let raw = collect(&plan)?;
     // The noise is estimated by the semigroup whatever the recipe of the mobility.
     let semigroup = match (&config.noise, recipe) {
-        (MeasurementNoise::Estimate, Recipe::Weak) => {
+        (MeasurementNoise::Estimate, Recipe::Weak | Recipe::Generator) => {
             require_affordable(ensemble.dim(), spaces)?;
             let plan = make(Recipe::Semigroup)?;
             Some((collect(&plan)?, plan))
@@ -308,6 +424,9 @@ fn fit_in(
         noise: noise.map(|(_, estimate)| estimate),
     })
 }
+
+/// Degree of R that is taken from a drift and a diffusion.
+const CURRENT_DEGREE: usize = 4;
 
 /// Degree of D and R with which measurement noise is first estimated.
 const FIRST_DEGREE: usize = 2;
@@ -388,7 +507,7 @@ fn longest_decorrelation(ensemble: &Ensemble, control: &Control) -> Result<f64> 
 fn choose(asked: Recipe, dim: usize, spaces: &Spaces) -> Result<(Recipe, String)> {
     let functions = binomial(dim + spaces.semigroup.degree, dim);
     match asked {
-        Recipe::Semigroup | Recipe::Weak => Ok((asked, "asked for".to_owned())),
+        Recipe::Semigroup | Recipe::Generator | Recipe::Weak => Ok((asked, "asked for".to_owned())),
         Recipe::Constant => Err(Error::input(
             "a constant mobility is not a polynomial fit; use estimate_constant_mobility",
         )),
@@ -415,6 +534,7 @@ impl fmt::Display for Recipe {
         f.write_str(match self {
             Self::Auto => "auto",
             Self::Semigroup => "semigroup",
+            Self::Generator => "generator",
             Self::Weak => "weak",
             Self::Constant => "constant",
             Self::Paper => "paper",
@@ -478,9 +598,13 @@ impl Plan {
                 }
             }
             _ => {
-                statistics.future_degree = spaces.semigroup.test_degree;
-                statistics.initial_degree = spaces.semigroup.test_degree;
-                statistics.moment_degree = spaces.semigroup.moment_degree(degree);
+                let space = spaces.clone().space(recipe).clone();
+                statistics.future_degree = space.test_degree;
+                statistics.initial_degree = space.test_degree;
+                statistics.moment_degree = match recipe {
+                    Recipe::Generator => space.generator_moment_degree(top.0, top.1),
+                    _ => space.moment_degree(degree),
+                };
                 statistics.lags = doubling_lags(interval, horizon);
             }
         }
@@ -574,17 +698,33 @@ impl Plan {
         let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
-            None => fit_mobility_ladder(&equations, &config.ladder(top), control)?,
+            None => {
+                let ladder = config.ladder(self.lowest(), top);
+                fit_mobility_ladder(&equations, &ladder, control)?
+            }
         };
         let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
-        if let (Some(leading), true) = (config.leading, fit.positivity.is_some()) {
+        let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
+        if let (Some(leading), true) = (config.leading, raised) {
             let both = Ends::BothLeading(leading);
             let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;
         }
+        if self.recipe == Recipe::Generator {
+            let degree = CURRENT_DEGREE.min(self.spaces.top.1);
+            fit = with_currents(fit, sums, &self.spaces.generator, degree)?;
+        }
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let mean = fit.mobility.mean(&sums.expectations(&blocks).moments)?;
         Ok((fit, mean))
+    }
+
+    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift.
+    fn lowest(&self) -> (usize, usize) {
+        match self.recipe {
+            Recipe::Generator => (0, 1),
+            _ => (0, 0),
+        }
     }
 
     fn equations(
@@ -594,6 +734,11 @@ impl Plan {
         r: usize,
         ends: Ends,
     ) -> Result<Box<dyn Equations>> {
+        if self.recipe == Recipe::Generator {
+            let basis = TensorBasis::generator(sums.names(), sums.standardiser(), d, r)?;
+            let space = &self.spaces.generator;
+            return Ok(Box::new(Semigroup::between(sums, &basis, space, ends)?));
+        }
         let mask = self.mask.as_ref();
         let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
         Ok(match self.recipe {

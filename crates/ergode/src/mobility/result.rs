@@ -24,7 +24,7 @@ pub struct RidgeTrial {
 pub struct Rung {
     /// Degree of D.
     pub diffusion_degree: usize,
-    /// Degree of R.
+    /// Degree of R, or of the drift where it is an unknown of its own.
     pub current_degree: usize,
     /// Held-out χ² per equation, in units of the errors at the rung below.
     pub loss: f64,

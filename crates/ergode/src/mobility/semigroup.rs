@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::propagator::Propagator;
 use crate::error::{Error, Result};
 use crate::lagged::BlockId;
 use crate::linalg;
-use crate::observable::{Moments, exponents};
+use crate::observable::{Moments, Polynomial, exponents};
 
 /// The Galerkin space and the functions whose correlations are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,15 +41,30 @@ impl SemigroupConfig {
             .max(2 * self.degree - 2 + mobility_degree)
             .max(2 * mobility_degree)
     }
+
+    /// The same for D and b of these degrees.
+    pub fn generator_moment_degree(&self, diffusion_degree: usize, drift_degree: usize) -> usize {
+        self.moment_degree(diffusion_degree)
+            .max(2 * self.degree - 1 + drift_degree)
+            .max(2 * drift_degree)
+    }
 }
 
-/// C(t) = exp(l(M) t) with the weak generator l_ab(M) = −⟨∇ψ_a M ∇ψ_bᵀ⟩ on polynomials ψ orthonormal
-/// under the data.
+/// C(t) = exp(l t) with the weak generator l on polynomials ψ orthonormal under the data.
 ///
-/// l is linear in the coefficients of M and made of stationary averages alone: no score, no
-/// derivative of a noisy curve and no quadrature over lags. The equations are the differences
-/// C(t_k) − C(t_{k−1}) of the correlations of all test functions, the ψ of degree 1 up to
-/// `test_degree` under all data; noise that neighbouring lags share drops out of them.
+/// The unknowns are M, with l_ab = −⟨∇ψ_a M ∇ψ_bᵀ⟩, or drift b and diffusion D, with L f = b·∇f + D:∇∇f and
+///
+/// l_ab = −⟨∇ψ_a D ∇ψ_bᵀ⟩ + (A_ab − A_ba)/2,  A_ab = ⟨ψ_b L ψ_a⟩,
+///
+/// dissipative for D ≥ 0 whatever b is. That the sampled law is stationary under b and D is ⟨L ψ_a⟩ = 0, one
+/// further equation for each function of the space.
+///
+/// l is linear in the coefficients and made of stationary averages alone: no score, no derivative of a noisy
+/// curve and no quadrature over lags. The equations are the differences C(t_k) − C(t_{k−1}) of the
+/// correlations of all test functions, the ψ of degree 1 up to `test_degree` under all data; noise that
+/// neighbouring lags share drops out of them. Where the functions at both ends are the same, the symmetric and
+/// the antisymmetric part of each difference are separate equations: the first is what increments know of D,
+/// the second what currents know of b or R, and their noise is of different size.
 ///
 /// At lags that are windows of separations t, of mean t̄ and variance σ², the prediction is the average
 /// ⟨exp(l t)⟩ = exp(l t̄)(1 + ½ σ² l²) over the window. What is left out is the third moment about the
@@ -61,6 +76,8 @@ pub struct Semigroup {
     /// The blocks that the averages are over; none where these are exact.
     blocks: Vec<usize>,
     expectations: Expectations,
+    /// ⟨L_k ψ_a⟩, (a, k); no rows where the unknown is M, under which the sampled law is stationary.
+    stationarity: Array2<f64>,
     /// σ² of the separations at each lag.
     variances: Vec<f64>,
     observed: Array1<f64>,
@@ -82,6 +99,11 @@ pub(super) enum Ends {
 }
 
 impl Ends {
+    /// True where the functions at both ends are the same.
+    fn are_alike(self) -> bool {
+        !matches!(self, Self::LaterLeading(_))
+    }
+
     /// Leading coordinates at the later and at the earlier time.
     fn leading(self, dim: usize) -> [usize; 2] {
         match self {
@@ -98,16 +120,27 @@ struct Plan {
     sums: Option<Arc<PolynomialSums>>,
     basis: TensorBasis,
     config: SemigroupConfig,
+    /// Exponents α of the space, the constant first.
+    space: Vec<Vec<u32>>,
     /// Places of the moments ⟨z^{α+β}⟩.
     gram: Array2<usize>,
-    generators: Vec<Vec<Contribution>>,
+    fields: Vec<FieldParts>,
     ends: Ends,
     /// The test functions of the later and of the earlier time in monomials, (test, α) for |α| up to
     /// `test_degree`.
     tests: [Array2<f64>; 2],
 }
 
-/// coefficient × moment, a part of −⟨∇z^α T ∇z^βᵀ⟩.
+/// The parts of l that a field makes, as moments.
+#[derive(Debug)]
+struct FieldParts {
+    /// −⟨∇z^α T ∇z^βᵀ⟩
+    dissipative: Vec<Contribution>,
+    /// ⟨z^β L z^α⟩; empty where the unknown is M.
+    advective: Vec<Contribution>,
+}
+
+/// coefficient × moment, a part of a matrix (α, β).
 #[derive(Clone, Copy, Debug)]
 struct Contribution {
     row: usize,
@@ -166,25 +199,46 @@ impl Semigroup {
     ) -> Result<Self> {
         let moments = expectations.moments.values();
         let gram = plan.gram.mapv(|place| moments[place]);
-        let factor = orthonormalise(gram.view(), plan.config.degree)?;
-        let inverse = linalg::inverse(factor.slice(s![1.., 1..]));
+        let factor = orthonormalise(gram.view(), &plan.space)?;
+        let inverse = linalg::inverse(factor.view());
         let size = inverse.nrows();
-        let transform = |contributions: &Vec<Contribution>| {
+        let matrix = |contributions: &[Contribution]| {
             let mut raw = Array2::zeros((size, size));
-            for part in contributions {
-                raw[[part.row - 1, part.column - 1]] += part.coefficient * moments[part.moment];
+            if contributions.is_empty() {
+                return raw;
             }
-            inverse.dot(&raw).dot(&inverse.t())
+            for part in contributions {
+                raw[[part.row, part.column]] += part.coefficient * moments[part.moment];
+            }
+            linalg::multiply(
+                linalg::multiply(inverse.view(), raw.view()).view(),
+                inverse.t(),
+            )
         };
-        let generators = plan.generators.iter().map(transform).collect();
+        let parts = plan.fields.par_iter().map(|parts| {
+            let advective = matrix(&parts.advective);
+            let inner = advective.slice(s![1.., 1..]);
+            let turning = (&inner - &inner.t()) * 0.5;
+            let dissipative = matrix(&parts.dissipative);
+            (
+                &dissipative.slice(s![1.., 1..]) + &turning,
+                advective.slice(s![1.., 0]).to_owned(),
+            )
+        });
+        let (generators, changes): (Vec<Array2<f64>>, Vec<Array1<f64>>) = parts.unzip();
+        let stationarity = match plan.basis.has_drift() {
+            true => stack_columns(&changes),
+            false => Array2::zeros((0, changes.len())),
+        };
         let known = plan.tests[0].ncols();
         let in_space = |tests: &Array2<f64>| tests.dot(&factor.slice(s![..known, 1..]));
         let tests = plan.tests.each_ref().map(in_space);
-        let observed = differences(&expectations, plan.tests.each_ref());
+        let observed = plan.observed(&expectations, stationarity.nrows());
         Ok(Self {
             plan,
             blocks,
             expectations,
+            stationarity,
             variances,
             observed,
             generators,
@@ -192,7 +246,7 @@ impl Semigroup {
         })
     }
 
-    /// l(M).
+    /// l.
     fn generator(&self, coefficients: ArrayView1<f64>) -> Array2<f64> {
         let size = self.tests[0].ncols();
         let mut generator = Array2::zeros((size, size));
@@ -231,14 +285,56 @@ impl Semigroup {
         }
     }
 
-    /// The test functions' part of E(t_k) − E(t_{k−1}), flat.
-    fn project(&self, propagators: &[Array2<f64>]) -> Array1<f64> {
-        let mut out = Vec::new();
+    /// The test functions' part of E(t_k) − E(t_{k−1}) and the stationarity equations, flat.
+    fn project(&self, propagators: &[Array2<f64>], stationarity: ArrayView1<f64>) -> Array1<f64> {
+        let mut out = Vec::with_capacity(self.observed.len());
         for pair in propagators.windows(2) {
             let difference = &pair[1] - &pair[0];
-            out.extend(self.tests[0].dot(&difference).dot(&self.tests[1].t()));
+            let projected = self.tests[0].dot(&difference).dot(&self.tests[1].t());
+            self.plan.parts(projected.view(), &mut out);
         }
+        out.extend(stationarity);
         Array1::from(out)
+    }
+
+    /// The antisymmetric part of l of each field between the test functions, (pair a < b, field).
+    pub(super) fn antisymmetric(&self) -> Array2<f64> {
+        let count = self.tests[0].nrows();
+        let upper = |l: &Array2<f64>| -> Array1<f64> {
+            let pairs = pairs(count).filter(|(a, b)| a < b);
+            pairs.map(|(a, b)| 0.5 * (l[[a, b]] - l[[b, a]])).collect()
+        };
+        stack_columns(&self.tested(count).iter().map(upper).collect::<Vec<_>>())
+    }
+
+    /// l of each field between the leading test functions, (a, b).
+    fn tested(&self, functions: usize) -> Vec<Array2<f64>> {
+        let [later, earlier] = self.tests.each_ref().map(|t| t.slice(s![..functions, ..]));
+        let project = |l: &Array2<f64>| later.dot(l).dot(&earlier.t());
+        self.generators.iter().map(project).collect()
+    }
+
+    /// The coefficients whose generator is nearest to l̂ between these leading test functions, ⟨Lψ⟩ = 0 for all
+    /// functions beside it. Directions that are not seen stay zero.
+    fn nearest(&self, observed: &Array2<f64>) -> Array1<f64> {
+        /// Singular values below this part of the largest are noise.
+        const SEEN: f64 = 1e-4;
+        let functions = observed.nrows();
+        let fields = self.tested(functions);
+        let rows = functions * functions;
+        let all = rows + self.stationarity.nrows();
+        let mut design = Array2::zeros((all, fields.len()));
+        for (k, field) in fields.iter().enumerate() {
+            let column = field.iter().chain(self.stationarity.column(k));
+            design
+                .column_mut(k)
+                .assign(&column.copied().collect::<Array1<f64>>());
+        }
+        let mut right = Array1::zeros(all);
+        right
+            .slice_mut(s![..rows])
+            .assign(&observed.iter().copied().collect::<Array1<f64>>());
+        linalg::pseudo_inverse(design.view(), SEEN).dot(&right)
     }
 }
 
@@ -274,7 +370,7 @@ impl Equations for Semigroup {
         let generator = self.generator(coefficients);
         let mut values = Propagator::new(generator.view(), &self.expectations.lags).values;
         self.average(&mut values, generator.view());
-        Ok(self.project(&values))
+        Ok(self.project(&values, self.stationarity.dot(&coefficients).view()))
     }
     fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
         let generator = self.generator(coefficients);
@@ -282,11 +378,12 @@ impl Equations for Semigroup {
         let columns: Vec<Array1<f64>> = self
             .generators
             .par_iter()
-            .map(|direction| {
+            .enumerate()
+            .map(|(k, direction)| {
                 let mut derivatives = propagator.derivative(direction.view());
                 self.average(&mut derivatives, generator.view());
                 self.add_turn(&mut derivatives, &propagator.values, &generator, direction);
-                self.project(&derivatives)
+                self.project(&derivatives, self.stationarity.column(k))
             })
             .collect();
         let mut jacobian = Array2::zeros((self.observed.len(), columns.len()));
@@ -295,7 +392,8 @@ impl Equations for Semigroup {
         }
         let mut values = propagator.values;
         self.average(&mut values, generator.view());
-        Ok((self.project(&values), jacobian))
+        let stationarity = self.stationarity.dot(&coefficients);
+        Ok((self.project(&values, stationarity.view()), jacobian))
     }
     fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
         let mut config = self.plan.config;
@@ -327,8 +425,11 @@ impl Equations for Semigroup {
         let generator = self.tests[0].dot(&generator).dot(&self.tests[0].t());
         let changes = self.predict(coefficients)? - &self.observed;
         let (lags, count) = (&self.expectations.lags, generator.nrows());
-        let values = changes.into_shape_with_order((lags.len() - 1, count, count));
-        let mut values = values.expect("lag, m, n");
+        let mut values = Array3::zeros((lags.len() - 1, count, count));
+        for (k, mut value) in values.outer_iter_mut().enumerate() {
+            let parts = changes.slice(s![k * count * count..(k + 1) * count * count]);
+            value.assign(&self.plan.whole(parts, count));
+        }
         let spans: Vec<f64> = lags.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let mut before = Array2::zeros((count, count));
         let mut misfit = 0.0;
@@ -345,6 +446,31 @@ impl Equations for Semigroup {
             spans,
             misfit: Some(misfit),
         }))
+    }
+    fn time_unit(&self) -> f64 {
+        self.expectations.lags[1]
+    }
+    /// The matrix logarithm of C(t₁) C(0)⁻¹ between test functions up to each degree, and its finite
+    /// difference. Functions of high degree turn faster than the sampling may resolve; those of low degree
+    /// are closed only for linear systems.
+    fn starts(&self) -> Vec<Array1<f64>> {
+        if !self.plan.ends.are_alike() {
+            return Vec::new();
+        }
+        let correlation = |lag: usize| self.plan.tested_correlation(&self.expectations, lag);
+        let (before, after) = (correlation(0), correlation(1));
+        let time = self.time_unit();
+        let mut starts = Vec::new();
+        for functions in self.plan.functions_up_to_each_degree() {
+            let part = s![..functions, ..functions];
+            let inverse = linalg::inverse(before.slice(part));
+            let propagator = after.slice(part).dot(&inverse);
+            starts.extend(linalg::logm(propagator.view()).map(|log| self.nearest(&(log / time))));
+            let difference = (&propagator - &Array2::<f64>::eye(functions)) / time;
+            starts.push(self.nearest(&difference));
+        }
+        starts.retain(|start| start.iter().all(|c| c.is_finite()));
+        starts
     }
     fn spectrum(&self, coefficients: ArrayView1<f64>) -> Result<Vec<(f64, f64)>> {
         let mut values = linalg::eigenvalues(self.generator(coefficients).view())?;
@@ -375,39 +501,129 @@ impl Plan {
             let sum: Vec<u32> = space[a].iter().zip(&space[b]).map(|(a, b)| a + b).collect();
             *place = moments.place(&sum)?;
         }
-        let generators = basis.fields().iter();
-        let generators = generators.map(|field| contributions(field, &space, moments));
+        let fields = basis.fields().iter();
+        let fields = fields.map(|field| {
+            Ok(FieldParts {
+                dissipative: dissipative(field, &space, moments)?,
+                advective: match basis.has_drift() {
+                    true => advective(field, &space, moments)?,
+                    false => Vec::new(),
+                },
+            })
+        });
         let values = moments.values();
         let known = exponents(basis.dim(), config.test_degree)?.len();
         let moments_of_tests = gram.slice(s![..known, ..known]).mapv(|p| values[p]);
         let [later, earlier] = ends.leading(basis.dim()).map(|leading| {
             let chosen = |a: &usize| space[*a][leading..].iter().all(|power| *power == 0);
             let chosen: Vec<usize> = (0..known).filter(chosen).collect();
-            leading_functions(moments_of_tests.view(), &chosen, config.test_degree)
+            leading_functions(moments_of_tests.view(), &chosen, &space[..known])
         });
         Ok(Self {
-            generators: generators.collect::<Result<_>>()?,
+            fields: fields.collect::<Result<_>>()?,
             tests: [later?, earlier?],
             ends,
             sums,
             basis: basis.clone(),
             config: *config,
             gram,
+            space,
         })
     }
+
+    /// C(t_k) of the test functions.
+    fn tested_correlation(&self, expectations: &Expectations, lag: usize) -> Array2<f64> {
+        let [later, earlier] = &self.tests;
+        let known = later.ncols();
+        let monomials = expectations.correlations.slice(s![lag, ..known, ..known]);
+        later.dot(&monomials).dot(&earlier.t())
+    }
+
+    /// C(t_k) − C(t_{k−1}) of the test functions, in [parts](Self::parts), and zeros.
+    fn observed(&self, expectations: &Expectations, zeros: usize) -> Array1<f64> {
+        let mut out = Vec::new();
+        let mut before = self.tested_correlation(expectations, 0);
+        for lag in 1..expectations.lags.len() {
+            let now = self.tested_correlation(expectations, lag);
+            self.parts((&now - &before).view(), &mut out);
+            before = now;
+        }
+        out.resize(out.len() + zeros, 0.0);
+        Array1::from(out)
+    }
+
+    /// Appends the symmetric and the antisymmetric part of a matrix between the test functions, the entries
+    /// (a, b ≥ a) of the first and (a, b > a) of the second; the entries themselves where the functions at the
+    /// two ends differ.
+    fn parts(&self, matrix: ArrayView2<f64>, out: &mut Vec<f64>) {
+        if !self.ends.are_alike() {
+            out.extend(matrix);
+            return;
+        }
+        let n = matrix.nrows();
+        for (a, b) in pairs(n) {
+            out.push(0.5 * (matrix[[a, b]] + matrix[[b, a]]));
+        }
+        for (a, b) in pairs(n).filter(|(a, b)| a < b) {
+            out.push(0.5 * (matrix[[a, b]] - matrix[[b, a]]));
+        }
+    }
+
+    /// The matrix with these [parts](Self::parts).
+    fn whole(&self, parts: ArrayView1<f64>, n: usize) -> Array2<f64> {
+        if !self.ends.are_alike() {
+            return Array2::from_shape_fn((n, n), |(a, b)| parts[a * n + b]);
+        }
+        let mut matrix = Array2::zeros((n, n));
+        let (even, odd) = parts.split_at(Axis(0), n * (n + 1) / 2);
+        for ((a, b), value) in pairs(n).zip(even) {
+            matrix[[a, b]] = *value;
+            matrix[[b, a]] = *value;
+        }
+        for ((a, b), value) in pairs(n).filter(|(a, b)| a < b).zip(odd) {
+            matrix[[a, b]] += value;
+            matrix[[b, a]] -= value;
+        }
+        matrix
+    }
+
+    /// Numbers of test functions of degree 1, up to 2, and so on.
+    fn functions_up_to_each_degree(&self) -> Vec<usize> {
+        let leading = self.ends.leading(self.basis.dim())[0];
+        let degree = |degree: usize| {
+            let counted = |alpha: &&Vec<u32>| {
+                let own = alpha[leading..].iter().all(|power| *power == 0);
+                let sum = alpha.iter().sum::<u32>() as usize;
+                own && (1..=degree).contains(&sum)
+            };
+            self.space.iter().filter(counted).count()
+        };
+        (1..=self.config.test_degree).map(degree).collect()
+    }
+}
+
+/// (a, b) with a ≤ b < n.
+fn pairs(n: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..n).flat_map(move |a| (a..n).map(move |b| (a, b)))
+}
+
+fn stack_columns(columns: &[Array1<f64>]) -> Array2<f64> {
+    let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
+    ndarray::stack(Axis(1), &views).expect("one length")
 }
 
 /// [`test_functions`] of the chosen monomials, in all of them.
 fn leading_functions(
     gram: ArrayView2<f64>,
     chosen: &[usize],
-    degree: usize,
+    space: &[Vec<u32>],
 ) -> Result<Array2<f64>> {
     if chosen.len() == gram.nrows() {
-        return test_functions(gram, degree);
+        return test_functions(gram, space);
     }
     let some = gram.select(Axis(0), chosen).select(Axis(1), chosen);
-    let functions = test_functions(some.view(), degree)?;
+    let of_some: Vec<Vec<u32>> = chosen.iter().map(|a| space[*a].clone()).collect();
+    let functions = test_functions(some.view(), &of_some)?;
     let mut out = Array2::zeros((functions.nrows(), gram.ncols()));
     for (column, &place) in functions.columns().into_iter().zip(chosen) {
         out.column_mut(place).assign(&column);
@@ -416,42 +632,46 @@ fn leading_functions(
 }
 
 /// The orthonormal functions other than the constant, in monomials, (function, monomial), from the
-/// Gram matrix of all monomials up to `degree`.
-pub(super) fn test_functions(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
-    let factor = orthonormalise(gram, degree)?;
+/// Gram matrix of the monomials with these exponents, in the order of their degrees.
+pub(super) fn test_functions(gram: ArrayView2<f64>, space: &[Vec<u32>]) -> Result<Array2<f64>> {
+    let factor = orthonormalise(gram, space)?;
     let inverse = linalg::inverse(factor.view());
     Ok(inverse.slice(s![1.., ..]).to_owned())
 }
 
-/// L with z^α = Σ_a L_αa ψ_a.
-fn orthonormalise(gram: ArrayView2<f64>, degree: usize) -> Result<Array2<f64>> {
-    linalg::cholesky(gram).map_err(|_| {
+/// F with z^α = Σ_a F_αa ψ_a.
+///
+/// The monomials of each degree lose what lower degrees span and are then orthonormalised symmetrically among
+/// themselves (Löwdin), so that the ψ are permuted and change sign as the coordinates do: no order of
+/// coordinates is preferred.
+fn orthonormalise(gram: ArrayView2<f64>, space: &[Vec<u32>]) -> Result<Array2<f64>> {
+    let degrees: Vec<u32> = space.iter().map(|alpha| alpha.iter().sum()).collect();
+    let mut factor = linalg::cholesky(gram).map_err(|_| {
+        let degree = degrees[degrees.len() - 1];
         Error::numerical(format!(
             "the polynomials up to degree {degree} are linearly dependent on the samples; lower the \
              degree of the space, or leave out dependent coordinates"
         ))
-    })
-}
-
-/// C(t_k) − C(t_{k−1}) of the test functions, flat over (lag, m, n).
-fn differences(expectations: &Expectations, [later, earlier]: [&Array2<f64>; 2]) -> Array1<f64> {
-    let known = later.ncols();
-    let correlation = |lag: usize| {
-        let monomials = expectations.correlations.slice(s![lag, ..known, ..known]);
-        later.dot(&monomials).dot(&earlier.t())
-    };
-    let mut out = Vec::new();
-    let mut before = correlation(0);
-    for lag in 1..expectations.lags.len() {
-        let now = correlation(lag);
-        out.extend(&now - &before);
-        before = now;
+    })?;
+    let mut first = 0;
+    while first < degrees.len() {
+        let count = degrees[first..].partition_point(|d| *d == degrees[first]);
+        let end = first + count;
+        // The rest r of degree d is P ψ; (P Pᵀ)^(−1/2) r = Q ψ with Q orthogonal.
+        let own = factor.slice(s![first..end, first..end]).to_owned();
+        let square = linalg::multiply(own.view(), own.t());
+        let (values, vectors) = linalg::symmetric_eigen(square.view())?;
+        let scaled = &vectors / &values.mapv(|v| v.max(f64::MIN_POSITIVE).sqrt());
+        let turn = scaled.dot(&vectors.t()).dot(&own);
+        let columns = factor.slice(s![.., first..end]).dot(&turn.t());
+        factor.slice_mut(s![.., first..end]).assign(&columns);
+        first = end;
     }
-    Array1::from(out)
+    Ok(factor)
 }
 
 /// −⟨∂_i z^α T_ij ∂_j z^β⟩ as a list of moments.
-fn contributions(
+fn dissipative(
     field: &TensorField,
     space: &[Vec<u32>],
     moments: &Moments,
@@ -474,6 +694,37 @@ fn contributions(
                         coefficient: -coefficient * f64::from(alpha[*i]) * f64::from(beta[*j]),
                     });
                 }
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// ⟨z^β (T_ij ∂_i ∂_j + f_i ∂_i) z^α⟩ as a list of moments.
+fn advective(
+    field: &TensorField,
+    space: &[Vec<u32>],
+    moments: &Moments,
+) -> Result<Vec<Contribution>> {
+    let mut parts = Vec::new();
+    for (row, alpha) in space.iter().enumerate() {
+        let mut image = Polynomial::default();
+        let monomial = Polynomial::monomial(alpha.clone(), 1.0);
+        for (i, j, entry) in &field.entries {
+            image.add_scaled(1.0, &entry.product(&monomial.derivative(*i).derivative(*j)));
+        }
+        for (i, component) in &field.drift {
+            image.add_scaled(1.0, &component.product(&monomial.derivative(*i)));
+        }
+        for (gamma, coefficient) in image.terms().filter(|(_, c)| *c != 0.0) {
+            for (column, beta) in space.iter().enumerate() {
+                let sum: Vec<u32> = beta.iter().zip(gamma).map(|(b, g)| b + g).collect();
+                parts.push(Contribution {
+                    row,
+                    column,
+                    moment: moments.place(&sum)?,
+                    coefficient,
+                });
             }
         }
     }

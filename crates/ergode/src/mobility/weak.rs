@@ -364,7 +364,7 @@ pub(super) fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Resul
         let product = monomials[a].iter().zip(&monomials[b]).map(|(a, b)| a + b);
         *value = moments.values()[moments.place(&product.collect::<Vec<_>>())?];
     }
-    test_functions(gram.view(), config.test_degree)
+    test_functions(gram.view(), &monomials)
 }
 
 /// s = Σ_k β_k ∇ψ_k over the monomials ψ of degree 1 up to `degree`, with ⟨∇ψ_k·∇ψ_l⟩ β = −⟨Δψ_k⟩

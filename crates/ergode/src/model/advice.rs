@@ -4,8 +4,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::LangevinModel;
+use super::damping::longest_step;
 use crate::control::Control;
-use crate::error::{Error, Result, require_positive};
+use crate::error::{Result, require_positive};
+use crate::finding::{Finding, FindingKind, Severity};
 use crate::random::{Purpose, Stream};
 use crate::simd::{AlignedBuffer, GROUP};
 use crate::simulate::{Scheme, Sde, SimulateConfig};
@@ -49,17 +51,44 @@ pub struct StepTrial {
     pub weak_error: f64,
     /// Its standard error, over trajectories.
     pub standard_error: f64,
+    /// Pairs of trajectories that were compared.
+    pub trajectories: usize,
+}
+
+impl StepTrial {
+    /// Two standard errors above the weak error; infinite where trajectories failed.
+    fn bound(&self) -> f64 {
+        let bound = self.weak_error + 2.0 * self.standard_error;
+        match self.failures {
+            0 if bound.is_finite() => bound,
+            _ => f64::INFINITY,
+        }
+    }
 }
 
 /// How long a step may be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StepAdvice {
-    /// The largest step whose weak error is below the tolerance by two standard errors.
+    /// The largest step whose weak error is below the tolerance by two standard errors; where there is none,
+    /// the step for which that bound was least.
     pub recommended: f64,
     /// The largest step without failures whose weak error is below a quarter.
     pub largest_stable: f64,
-    /// All steps that were tried, the last of them recommended.
+    /// All steps that were tried.
     pub trials: Vec<StepTrial>,
+    /// What is known of the recommended step, where it may miss the tolerance.
+    pub finding: Option<Finding>,
+}
+
+/// Step and scheme of a simulation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepChoice {
+    /// The step.
+    pub dt: f64,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// What is known of the step, where its error may be large.
+    pub finding: Option<Finding>,
 }
 
 /// A weak error above this is no longer an expansion in the step.
@@ -75,19 +104,93 @@ const MOST_TRIALS: usize = 14;
 /// Trajectories that one task advances; fixed, so that results do not depend on the threads.
 const LANES: usize = 4 * GROUP;
 
-/// A step for a simulation of which nothing is said: that of [`advise_step`] in one or two coordinates.
-/// In more, where coupled runs take long, a fiftieth of the time in which the drift changes
-/// ([`LangevinModel::fastest_rate`]): a weak error of about a percent for the fastest mode, less for others.
+/// States of which all trials of a search together compute the change, a minute or so.
+const MOST_WORK: f64 = 1.5e8;
+
+/// Trajectories are added by at most this factor, where their standard error hides the error of the step.
+const MORE: f64 = 16.0;
+
+/// Steps between two looks at whether to stop.
+const WATCHED: usize = 256;
+
+/// Step and scheme for a simulation of which nothing is said. The step is that of [`advise_step`] in one or two
+/// coordinates. In more, where coupled runs take long, it is a fiftieth (Platen: a tenth) of the time in which
+/// the drift changes ([`LangevinModel::fastest_rate`]): a weak error of about a percent for the fastest mode,
+/// less for others. In any number of coordinates it is short enough for the damping of every mode.
+///
+/// Without a `scheme` it is Euler's, unless a rotation that is fast beside its damping makes steps of Platen's
+/// scheme much longer.
 ///
 /// # Errors
 /// As for [`advise_step`].
-pub fn default_step(model: &LangevinModel, config: &StepConfig, control: &Control) -> Result<f64> {
-    /// Steps in the time in which the drift changes.
-    const STEPS: f64 = 50.0;
-    if model.dim() <= 2 {
-        return Ok(advise_step(model, config, control)?.recommended);
+pub fn default_step(
+    model: &LangevinModel,
+    scheme: Option<Scheme>,
+    config: &StepConfig,
+    control: &Control,
+) -> Result<StepChoice> {
+    /// Platen's scheme is used where Euler's step is shorter than what stiffness asks for by this factor.
+    const ROTATING: f64 = 0.25;
+    let changes = 1.0 / model.fastest_rate();
+    let stiff = |scheme: Scheme| match scheme {
+        Scheme::Euler => changes / 50.0,
+        Scheme::Platen => changes / 10.0,
+    };
+    let damped = |scheme: Scheme| {
+        // The stiff part of the rule has an error of a percent.
+        let tolerance = config.tolerance.max(0.012);
+        longest_step(model, scheme, stiff(scheme), tolerance)
+    };
+    let scheme = match scheme {
+        Some(scheme) => scheme,
+        None if damped(Scheme::Euler)? < ROTATING * stiff(Scheme::Euler) => Scheme::Platen,
+        None => Scheme::Euler,
+    };
+    let most = damped(scheme)?;
+    if model.dim() > 2 {
+        return Ok(StepChoice {
+            dt: most,
+            scheme,
+            finding: None,
+        });
     }
-    Ok(1.0 / (STEPS * model.fastest_rate()))
+    let config = StepConfig { scheme, ..*config };
+    let advice = match advise_step(model, &config, control) {
+        Err(error) if error.is_late() => {
+            let finding = Some(untried(&error.to_string()));
+            return Ok(StepChoice {
+                dt: most,
+                scheme,
+                finding,
+            });
+        }
+        advice => advice?,
+    };
+    // Coupled runs are too short to see the damping of a slow mode.
+    let rotating = most < ROTATING * stiff(scheme) || scheme == Scheme::Platen;
+    let dt = if rotating {
+        advice.recommended.min(most)
+    } else {
+        advice.recommended
+    };
+    Ok(StepChoice {
+        dt,
+        scheme,
+        finding: advice.finding,
+    })
+}
+
+/// The finding on a step that no trial confirmed.
+fn untried(reason: &str) -> Finding {
+    Finding::new(
+        FindingKind::Step,
+        Severity::Warn,
+        format!(
+            "no step of the simulations was found by trial, because {reason}; the step follows from how \
+             fast the drift changes"
+        ),
+        "set simulate.dt, and compare the results with those of half that step",
+    )
 }
 
 /// The configuration of a simulation, with defaults from the model. The scheme is that of the validation
@@ -108,15 +211,17 @@ pub fn simulation_protocol(
 ) -> Result<SimulateConfig> {
     let validated = model.validated_step();
     let fitting = |dt: f64| save_every.map_or(dt, |every| whole_steps(every, dt));
-    let dt = match (dt, validated) {
-        (Some(dt), _) => dt,
-        (None, Some((dt, _))) => fitting(dt),
+    let known = validated.map_or_else(Scheme::default, |(_, scheme)| scheme);
+    let (dt, scheme) = match (dt, validated) {
+        (Some(dt), _) => (dt, known),
+        (None, Some((dt, _))) => (fitting(dt), known),
         (None, None) => {
             let steps = StepConfig {
                 seed,
                 ..StepConfig::default()
             };
-            fitting(default_step(model, &steps, control)?)
+            let choice = default_step(model, None, &steps, control)?;
+            (fitting(choice.dt), choice.scheme)
         }
     };
     Ok(SimulateConfig {
@@ -125,7 +230,7 @@ pub fn simulation_protocol(
         save_every: save_every.unwrap_or(dt),
         trajectories,
         seed,
-        scheme: validated.map_or_else(Scheme::default, |(_, scheme)| scheme),
+        scheme,
         burn_in: 0.0,
     })
 }
@@ -143,10 +248,14 @@ fn whole_steps(interval: f64, longest: f64) -> f64 {
 /// The error at a step Δ is extrapolated from runs with Δ and Δ/2 that share their Brownian paths, so that
 /// their difference has little noise: for a scheme of weak order p it is that difference times
 /// 1/(1 − 2^−p). The runs last 20 units of the fastest time, the least variance over ⟨D⟩ of a coordinate:
-/// errors that build up over much slower times are not seen.
+/// errors that build up over much slower times are not seen. Where the standard error hides the error of the
+/// step and falls no more with it, as in chaos, there are more trajectories.
+///
+/// The search ends after a number of trials or computed states. The step with the least bound on its error is
+/// then recommended, with a finding.
 ///
 /// # Errors
-/// When no step meets the tolerance, or the work is stopped.
+/// When the tolerance is not positive, or the work is stopped.
 pub fn advise_step(
     model: &LangevinModel,
     config: &StepConfig,
@@ -156,33 +265,76 @@ pub fn advise_step(
     let fastest = model.fastest_time();
     let equation = model.equation();
     let mut trials: Vec<StepTrial> = Vec::new();
-    let mut dt = round_down(fastest);
+    let (mut dt, mut count, mut spent) = (round_down(fastest), config.trajectories, 0.0);
     control.begin(MOST_TRIALS as u64);
     for _ in 0..MOST_TRIALS {
-        let trial = attempt(model, &*equation, config, dt, fastest);
-        trials.push(trial);
-        control.advance(1)?;
-        if trial.failures == 0 && trial.weak_error + 2.0 * trial.standard_error <= config.tolerance
-        {
-            let stable = |t: &&StepTrial| t.failures == 0 && t.weak_error < UNSTABLE;
-            let largest = trials.iter().find(stable).map_or(dt, |trial| trial.dt);
-            return Ok(StepAdvice {
-                recommended: dt,
-                largest_stable: largest,
-                trials,
-            });
-        }
-        dt = round_down(0.5 * dt);
-        if dt < config.shortest {
+        let cost = |count: usize, dt: f64| {
+            3.0 * (LENGTH + BURN_IN) * fastest / dt * (count * model.dim()) as f64
+        };
+        if !trials.is_empty() && (spent + cost(count, dt) > MOST_WORK || dt < config.shortest) {
             break;
         }
+        spent += cost(count, dt);
+        let trial = attempt(model, &*equation, (config, count), dt, fastest, control)?;
+        let before = trials.last().copied();
+        trials.push(trial);
+        control.advance(1)?;
+        if trial.bound() <= config.tolerance {
+            break;
+        }
+        let wanted = (4.0 * trial.standard_error / config.tolerance).powi(2);
+        let hidden = trial.weak_error <= config.tolerance + 2.0 * trial.standard_error;
+        let stuck = before.is_some_and(|before| {
+            let falls = trial.standard_error < 0.8 * before.standard_error;
+            hidden && before.trajectories == count && !falls
+        });
+        let more = (wanted.clamp(1.0, MORE) * count as f64) as usize;
+        let affordable = more > count && spent + cost(more, dt) <= MOST_WORK;
+        match stuck && trial.failures == 0 && affordable {
+            true => count = more,
+            false => dt = round_down(0.5 * dt),
+        }
     }
-    let last = trials[trials.len() - 1];
-    Err(Error::numerical(format!(
-        "at dt = {:e} the weak error is still {:.2e} ± {:.0e}, above the tolerance {}; raise the \
-         tolerance, use more trajectories, or check the model outside the data",
-        last.dt, last.weak_error, last.standard_error, config.tolerance
-    )))
+    Ok(conclude(trials, config.tolerance))
+}
+
+/// The best of the trials.
+fn conclude(trials: Vec<StepTrial>, tolerance: f64) -> StepAdvice {
+    let least = |best: StepTrial, trial: &StepTrial| {
+        // Where trajectories fail at every step, the one with fewest of them, and the shortest.
+        let all_fail = best.bound().is_infinite() && trial.failures <= best.failures;
+        match trial.bound() < best.bound() || all_fail {
+            true => *trial,
+            false => best,
+        }
+    };
+    let best = trials.iter().fold(trials[0], least);
+    let finding = match best.bound() {
+        bound if bound <= tolerance => None,
+        bound => Some(Finding::new(
+            FindingKind::Step,
+            Severity::Warn,
+            match bound.is_finite() {
+                true => format!(
+                    "no step of the simulations is known to have a weak error below {tolerance}; the step \
+                     {:e} has {:.2e} ± {:.0e}",
+                    best.dt, best.weak_error, best.standard_error
+                ),
+                false => format!(
+                    "{} of {} trajectories of the model diverge even with the step {:e}",
+                    best.failures, best.trajectories, best.dt
+                ),
+            },
+            "set simulate.dt, and compare the results with those of half that step",
+        )),
+    };
+    let stable = |t: &&StepTrial| t.failures == 0 && t.weak_error < UNSTABLE;
+    StepAdvice {
+        recommended: best.dt,
+        largest_stable: trials.iter().find(stable).map_or(best.dt, |trial| trial.dt),
+        trials,
+        finding,
+    }
 }
 
 /// The largest of 1, 2, 5 times a power of ten that is not above `value`.
@@ -200,21 +352,27 @@ fn round_down(value: f64) -> f64 {
 fn attempt(
     model: &LangevinModel,
     equation: &dyn Sde,
-    config: &StepConfig,
+    (config, count): (&StepConfig, usize),
     dt: f64,
     fastest: f64,
-) -> StepTrial {
+    control: &Control,
+) -> Result<StepTrial> {
     let steps = |length: f64| (length * fastest / dt).ceil() as usize;
-    let tiles = config.trajectories.div_ceil(LANES).max(1);
-    let pairs: Vec<Vec<f64>> = (0..tiles)
-        .into_par_iter()
-        .flat_map_iter(|tile| {
-            let mut pair = Pair::new(model, config, tile * LANES);
-            pair.advance(equation, config.scheme, dt, steps(BURN_IN), false);
-            pair.advance(equation, config.scheme, dt, steps(LENGTH), true);
-            pair.differences(steps(LENGTH))
-        })
-        .collect();
+    let tiles = count.div_ceil(LANES).max(1);
+    let pairs = (0..tiles).into_par_iter().map(|tile| {
+        let mut pair = Pair::new(model, config, tile * LANES);
+        for (length, sum) in [(BURN_IN, false), (LENGTH, true)] {
+            let mut left = steps(length);
+            while left > 0 {
+                let some = left.min(WATCHED);
+                pair.advance(equation, config.scheme, dt, some, sum);
+                control.advance(0)?;
+                left -= some;
+            }
+        }
+        Ok(pair.differences(steps(LENGTH)))
+    });
+    let pairs: Vec<Vec<f64>> = pairs.collect::<Result<Vec<_>>>()?.concat();
     let finite: Vec<&Vec<f64>> = pairs
         .iter()
         .filter(|pair| pair.iter().all(|v| v.is_finite()))
@@ -240,12 +398,13 @@ fn attempt(
         .map(estimate)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .expect("a model has coordinates");
-    StepTrial {
+    Ok(StepTrial {
         dt,
         failures: pairs.len() - finite.len(),
         weak_error,
         standard_error,
-    }
+        trajectories: count,
+    })
 }
 
 /// Trajectories with steps Δ and Δ/2 on the same Brownian paths.

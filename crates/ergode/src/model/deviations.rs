@@ -2,7 +2,8 @@
 
 use ndarray::{Array2, Axis, concatenate};
 
-use super::parts::{BoundedMobility, StoredScore};
+use super::bounded::BoundedMobility;
+use super::parts::StoredScore;
 
 /// Deviations of the coefficients of score and mobility, (row, coefficient), with the same rows for both:
 /// their covariance is the sum over rows of products of deviations.

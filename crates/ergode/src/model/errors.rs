@@ -140,7 +140,7 @@ impl LangevinModel {
         };
         match field {
             ModelField::Score => score(),
-            ModelField::Drift => score().or_else(mobility),
+            ModelField::Drift if !self.has_fitted_drift() => score().or_else(mobility),
             _ => mobility(),
         }
     }
@@ -171,6 +171,13 @@ impl LangevinModel {
                     let mirrored = at % dim * dim + at / dim;
                     0.5 * (entries[[row, at]] + entries[[row, mirrored]])
                 })
+            }
+            ModelField::Drift if self.has_fitted_drift() => {
+                let rows = deviations.mobility.as_ref();
+                let (rows, design) = rows
+                    .zip(self.mobility.drift_design(x))
+                    .expect("asked for where it is known");
+                rows.dot(&design.t())
             }
             ModelField::Drift => {
                 let (mut s, mut m) = (vec![0.0; dim], vec![0.0; dim * dim]);

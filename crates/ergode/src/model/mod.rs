@@ -1,6 +1,8 @@
 //! The learned equation dx = [M s + ∇·M] dt + √2 Σ dW: evaluated, saved, simulated.
 
 mod advice;
+mod bounded;
+mod damping;
 mod deviations;
 mod equation;
 mod errors;
@@ -12,7 +14,7 @@ mod tensors;
 mod tiles;
 
 pub use advice::{
-    StepAdvice, StepConfig, StepTrial, advise_step, default_step, simulation_protocol,
+    StepAdvice, StepChoice, StepConfig, StepTrial, advise_step, default_step, simulation_protocol,
 };
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
@@ -24,12 +26,13 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use self::bounded::{BoundedMobility, raised};
 use self::deviations::Deviations;
-use self::parts::BoundedMobility;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
+use crate::observable::{Functions, Polynomials};
 use crate::observe::Observation;
 use crate::random::Stream;
 use crate::score::Score;
@@ -38,6 +41,9 @@ use crate::simulate::Scheme;
 /// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
 /// be at least this fraction of their mean over the start states.
 const FLOOR: f64 = 1e-3;
+
+/// The same outside the samples, where states should return soon.
+const OUTSIDE_FLOOR: f64 = 0.1;
 
 /// What a model was made from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,7 +78,8 @@ impl Provenance {
 /// caller, and panic.
 ///
 /// Outside the samples the score pulls back to them ([`Confinement`](crate::score::Confinement)), and a
-/// polynomial M has the value of the nearest state in their box, so that it does not run away.
+/// polynomial M is D(c) + R(c)/(1 + d²) with c the nearest state among them and d its distance, so that it does
+/// not run away. Where D is not positive definite, drift and noise have the same D with its eigenvalues raised.
 #[derive(Clone, Debug)]
 pub struct LangevinModel {
     names: Vec<String>,
@@ -153,7 +160,11 @@ impl LangevinModel {
             deviations: OnceLock::new(),
             floor: 0.0,
         };
-        model.floor = FLOOR * model.mean_diffusion().iter().sum::<f64>() / dim as f64;
+        let mean = model.mean_diffusion().iter().sum::<f64>() / dim as f64;
+        model.floor = FLOOR * mean;
+        if let Some(mobility) = Arc::get_mut(&mut model.mobility) {
+            mobility.least = OUTSIDE_FLOOR * mean;
+        }
         if model.floor.is_nan() || model.floor <= 0.0 {
             return Err(Error::input(
                 "the diffusion is not positive at the start states; repair the constant mobility, or \
@@ -302,20 +313,27 @@ impl LangevinModel {
         &self.score.confinement().standardiser().scale
     }
 
-    /// The Itô drift M s + ∇·M.
+    /// The Itô drift b: M s + ∇·M, or the fitted drift where it is an unknown of its own. Where D is not
+    /// positive definite, M has the D of the noise ([`LangevinModel::noise_factor`]).
     pub fn drift(&self, x: &[f64], out: &mut [f64]) {
         let dim = self.dim();
         let mut m = vec![0.0; dim * x.len()];
         self.drift_and_mobility(x, out, &mut m);
     }
 
-    /// M s + ∇·M, and M.
+    /// The drift, and M.
     fn drift_and_mobility(&self, x: &[f64], drift: &mut [f64], m: &mut [f64]) {
         let (dim, block) = (self.dim(), self.mobility.block());
+        if let Some(fitted) = self.mobility.drift() {
+            self.confined_drift(fitted, x, drift);
+            self.mobility.mobility(x, m);
+            return self.lift(m);
+        }
         let n = x.len() / dim;
         let mut score = vec![0.0; x.len()];
         self.score().score(x, &mut score);
         self.mobility.with_divergence(x, m, drift);
+        self.lift(m);
         for i in 0..dim {
             let drift = &mut drift[i * n..][..n];
             let first = i / block * block;
@@ -326,6 +344,33 @@ impl LangevinModel {
                 }
             }
         }
+    }
+
+    /// A fitted drift, which outside the samples pulls back at the rate at which the noise spreads.
+    fn confined_drift(&self, fitted: &Polynomials, x: &[f64], out: &mut [f64]) {
+        let confinement = self.score.confinement();
+        let n = x.len() / self.dim();
+        confinement.drift(x, out, self.pull_rate(), |z, out| {
+            let mut states = z.to_vec();
+            for (i, row) in states.chunks_exact_mut(n.max(1)).enumerate() {
+                let (mean, scale) = (confinement.standardiser().mean[i], self.scale()[i]);
+                row.iter_mut().for_each(|z| *z = mean + scale * *z);
+            }
+            fitted.values(&states, out);
+            for (row, scale) in out.chunks_exact_mut(n.max(1)).zip(self.scale()) {
+                row.iter_mut().for_each(|b| *b /= scale);
+            }
+        });
+    }
+
+    /// The mean of D in standardised coordinates, a rate.
+    fn pull_rate(&self) -> f64 {
+        self.floor / FLOOR
+    }
+
+    /// True where drift and diffusion were fitted, rather than score and mobility.
+    pub fn has_fitted_drift(&self) -> bool {
+        self.mobility.drift().is_some()
     }
 
     /// How fast the drift F changes: the largest row sum of |∂_j F_i| σ_j/σ_i, σ being the scales of the
@@ -386,8 +431,31 @@ impl LangevinModel {
         repaired
     }
 
+    /// Raise the eigenvalues of D where it is not positive definite, as for the noise; R stays.
+    fn lift(&self, m: &mut [f64]) {
+        let (dim, block) = (self.dim(), self.mobility.block());
+        let n = m.len() / (dim * dim);
+        let mut factors = m.to_vec();
+        for s in self.factored(&mut factors) {
+            for i in 0..dim {
+                for j in i / block * block..=i {
+                    let at = |i: usize, j: usize| (i * dim + j) * n + s;
+                    let terms =
+                        (j / block * block..=j).map(|k| factors[at(i, k)] * factors[at(j, k)]);
+                    let (even, odd) = (terms.sum::<f64>(), 0.5 * (m[at(i, j)] - m[at(j, i)]));
+                    (m[at(i, j)], m[at(j, i)]) = (even + odd, even - odd);
+                }
+            }
+        }
+    }
+
     /// Σ in the place of M; the number of states where D had to be repaired.
     fn factor(&self, tile: &mut [f64]) -> usize {
+        self.factored(tile).len()
+    }
+
+    /// Σ in the place of M; the states where D had to be repaired.
+    fn factored(&self, tile: &mut [f64]) -> Vec<usize> {
         let (dim, block) = (self.dim(), self.mobility.block());
         let n = tile.len() / (dim * dim);
         symmetrise(tile, dim);
@@ -411,7 +479,7 @@ impl LangevinModel {
         }
         repaired.sort_unstable();
         repaired.dedup();
-        repaired.len()
+        repaired
     }
 
     /// Σ of the nearest positive matrix, in the place of the block of D that begins at `first`; NaN
@@ -423,10 +491,8 @@ impl LangevinModel {
         let standardised = Array2::from_shape_fn((size, size), |(i, j)| {
             block[i * size + j] / (scale[i] * scale[j])
         });
-        let factor = linalg::symmetric_eigen(standardised.view()).and_then(|(values, vectors)| {
-            let lifted = values.mapv(|value| value.max(self.floor));
-            linalg::cholesky((&vectors * &lifted).dot(&vectors.t()).view())
-        });
+        let factor = raised(standardised.view(), self.floor);
+        let factor = factor.and_then(|raised| linalg::cholesky(raised.view()));
         for (k, value) in block.iter_mut().enumerate() {
             let (i, j) = (k / size, k % size);
             *value = match &factor {

@@ -2,6 +2,7 @@
 
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
+use crate::mobility::Mobility;
 use crate::observable::{Polynomial, Polynomials};
 use crate::score::{ClosedFormScore, Confinement};
 use crate::simd::Real;
@@ -19,6 +20,8 @@ pub(super) struct Planar<'a, const D: usize, const E: usize> {
     mobility: Affine<D>,
     entries: Horner<E>,
     slopes: Horner<E>,
+    /// The drift, where it is an unknown of its own, in raw units, of the same coordinates as M.
+    drift: Option<Horner<D>>,
 }
 
 impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
@@ -54,6 +57,7 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
             StoredMobility::Lattice(_) | StoredMobility::Neural(_) => return None,
         };
         Some(Self {
+            drift: model.mobility.drift().map(Horner::new),
             model,
             confinement,
             cells: Cells::new(confinement)?,
@@ -75,8 +79,30 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         let mut c = z;
         self.place(&mut c);
         let mut score = self.scores.values(c);
-        self.pull(z, c, &mut score);
+        let units = |i: usize| self.confinement.standardiser().scale[i];
+        self.pull(z, c, &mut score, std::array::from_fn(units), 1.0);
         score
+    }
+
+    /// A fitted drift, confined in the same way.
+    #[inline(always)]
+    fn fitted<T: Real>(&self, drift: &Horner<D>, x: &[T]) -> [T; D] {
+        let z = self.score.forward(x);
+        if self.cells.all_inside(z) {
+            return drift.values(self.mobility.forward(x));
+        }
+        let mut c = z;
+        self.place(&mut c);
+        let mut placed = c;
+        for (i, placed) in placed.iter_mut().enumerate() {
+            let standardiser = self.confinement.standardiser();
+            *placed = *placed * standardiser.scale[i] + x[0].constant(standardiser.mean[i]);
+        }
+        let mut values = drift.values(self.mobility.forward(&placed));
+        let units = |i: usize| 1.0 / self.confinement.standardiser().scale[i];
+        let rate = self.model.pull_rate();
+        self.pull(z, c, &mut values, std::array::from_fn(units), rate);
+        values
     }
 
     /// Points of the support in the lanes that are outside it; the others are not touched.
@@ -92,66 +118,117 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         });
     }
 
-    /// The scores at c made those at z, in the lanes where these differ.
+    /// The vectors at c made those at z, in the lanes where these differ; they are standardised by `units`.
     #[cold]
     #[inline(never)]
-    fn pull<T: Real>(&self, z: [T; D], c: [T; D], score: &mut [T; D]) {
+    fn pull<T: Real>(
+        &self,
+        z: [T; D],
+        c: [T; D],
+        score: &mut [T; D],
+        units: [f64; D],
+        strength: f64,
+    ) {
         let mut all = [z[0]; 6];
         all[..D].copy_from_slice(&z);
         all[D..2 * D].copy_from_slice(&c);
         all[2 * D..3 * D].copy_from_slice(score);
-        let scale = &self.confinement.standardiser().scale;
         T::each_lane(&mut all[..3 * D], |values| {
             let (z, rest) = values.split_at_mut(D);
             let (c, score) = rest.split_at_mut(D);
             if z != c {
-                score
-                    .iter_mut()
-                    .zip(scale)
-                    .for_each(|(s, scale)| *s *= scale);
-                Confinement::pull(z, c, score);
-                score
-                    .iter_mut()
-                    .zip(scale)
-                    .for_each(|(s, scale)| *s /= scale);
+                let scaled = score.iter_mut().zip(units);
+                scaled.for_each(|(s, unit)| *s *= unit);
+                Confinement::pull(z, c, score, strength);
+                let raw = score.iter_mut().zip(units);
+                raw.for_each(|(s, unit)| *s /= unit);
             }
         });
         score.copy_from_slice(&all[2 * D..3 * D]);
     }
 
-    /// The state in the box of the samples, and 1 along the coordinates that were not moved.
+    /// M, its D positive.
     #[inline(always)]
-    fn clamp<T: Real>(&self, x: &[T]) -> ([T; D], [T; D]) {
-        let zero = x[0].constant(0.0);
-        let (mut clamped, mut free) = ([zero; D], [zero; D]);
-        for i in 0..D {
-            let (low, high) = (self.model.mobility.low[i], self.model.mobility.high[i]);
-            free[i] = x[i].within(low, high);
-            clamped[i] = -(-x[i].at_least(low)).at_least(-high);
+    fn tensor<T: Real>(&self, x: &[T]) -> [T; E] {
+        let mut m = self.entries.values(self.mobility.forward(x));
+        let z = self.score.forward(x);
+        if !self.cells.all_inside(z) {
+            self.outside(x, &mut m, &mut [x[0]; D]);
         }
-        (self.mobility.forward(&clamped), free)
+        if !sound::<T, D, E>(&m) {
+            self.lift(&mut m);
+        }
+        m
     }
 
-    /// F = M s + ∇·M, where M is already known at z.
+    /// M, its D positive, and F = M s + ∇·M.
     #[inline(always)]
-    fn drift_by<T: Real>(&self, x: &[T], m: &[T; E], z: [T; D], free: &[T; D], out: &mut [T]) {
-        let score = self.score(x);
+    fn tensor_and_drift<T: Real>(&self, x: &[T], out: &mut [T]) -> [T; E] {
+        if let Some(drift) = &self.drift {
+            out.copy_from_slice(&self.fitted(drift, x));
+            return self.tensor(x);
+        }
+        let z = self.mobility.forward(x);
+        let mut m = self.entries.values(z);
         let slopes = self.slopes.values(z);
+        let mut divergence = [x[0].constant(0.0); D];
         for i in 0..D {
-            let mut sum = x[0].constant(0.0);
+            for j in 0..D {
+                divergence[i] = divergence[i] + slopes[i * D + j];
+            }
+        }
+        let z = self.score.forward(x);
+        if !self.cells.all_inside(z) {
+            self.outside(x, &mut m, &mut divergence);
+        }
+        if !sound::<T, D, E>(&m) {
+            self.lift(&mut m);
+        }
+        let score = self.score(x);
+        for i in 0..D {
+            let mut sum = divergence[i];
             for j in 0..D {
                 sum = m[i * D + j].mul_add(score[j], sum);
-                sum = slopes[i * D + j].mul_add(free[j], sum);
             }
             out[i] = sum;
         }
+        m
     }
 
-    /// √2 Σ ξ, where M is already known.
+    /// M and ∇·M in the lanes that are outside the support; the others are not touched.
+    #[cold]
+    #[inline(never)]
+    fn outside<T: Real>(&self, x: &[T], m: &mut [T; E], divergence: &mut [T; D]) {
+        let mut all = [x[0]; 8];
+        let rows = 2 * D + E;
+        all[..D].copy_from_slice(&x[..D]);
+        all[D..D + E].copy_from_slice(m);
+        all[D + E..rows].copy_from_slice(divergence);
+        T::each_lane(&mut all[..rows], |values| {
+            let (x, rest) = values.split_at_mut(D);
+            let (m, divergence) = rest.split_at_mut(E);
+            let mut z = [0.0; D];
+            z.copy_from_slice(x);
+            self.confinement.standardiser().forward(&mut z);
+            if !self.confinement.support().contains(&z) {
+                self.model.mobility.with_divergence(x, m, divergence);
+            }
+        });
+        m.copy_from_slice(&all[D..D + E]);
+        divergence.copy_from_slice(&all[D + E..rows]);
+    }
+
+    /// D with its eigenvalues raised in the lanes where it is not positive definite.
+    #[cold]
+    #[inline(never)]
+    fn lift<T: Real>(&self, m: &mut [T; E]) {
+        T::each_lane(m, |m| self.model.lift(m));
+    }
+
+    /// √2 Σ ξ of an M whose D is positive.
     #[inline(always)]
     fn noise_by<T: Real>(&self, m: &[T; E], xi: &[T], out: &mut [T]) {
         let mut factor = [xi[0].constant(0.0); E];
-        let mut least = f64::INFINITY;
         for j in 0..D {
             for i in j..D {
                 let mut rest = (m[i * D + j] + m[j * D + i]) * 0.5;
@@ -159,15 +236,11 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
                     rest = rest - factor[i * D + k] * factor[j * D + k];
                 }
                 factor[i * D + j] = if i == j {
-                    least = least.min(rest.smallest());
                     rest.sqrt()
                 } else {
                     rest / factor[j * D + j]
                 };
             }
-        }
-        if least <= 0.0 {
-            factor = self.repaired(m, factor);
         }
         let root = xi[0].constant(2f64.sqrt());
         for i in 0..D {
@@ -178,27 +251,17 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
             out[i] = sum * root;
         }
     }
+}
 
-    /// The factor with the lanes repaired where D is not positive definite.
-    #[cold]
-    #[inline(never)]
-    fn repaired<T: Real>(&self, m: &[T; E], mut factor: [T; E]) -> [T; E] {
-        let mut both = [m[0]; 8];
-        both[..E].copy_from_slice(m);
-        both[E..2 * E].copy_from_slice(&factor);
-        T::each_lane(&mut both[..2 * E], |values| {
-            let (m, factor) = values.split_at_mut(E);
-            let sound = (0..D).all(|i| factor[i * D + i] > 0.0);
-            if !sound {
-                for k in 0..E {
-                    factor[k] = 0.5 * (m[k] + m[k % D * D + k / D]);
-                }
-                self.model.positive_factor(0, factor);
-            }
-        });
-        factor.copy_from_slice(&both[E..2 * E]);
-        factor
+/// Whether D is positive definite in every lane.
+#[inline(always)]
+fn sound<T: Real, const D: usize, const E: usize>(m: &[T; E]) -> bool {
+    let first = m[0].smallest() > 0.0;
+    if D == 1 {
+        return first;
     }
+    let cross = (m[1] + m[D]) * 0.5;
+    first && (m[E - 1] - cross * cross / m[0]).smallest() > 0.0
 }
 
 /// s_i = Σ_k β_k ∂_i ψ_k(z)/σ_i.
@@ -223,19 +286,15 @@ impl<const D: usize, const E: usize> Dimensions for Planar<'_, D, E> {
 impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
     #[inline(always)]
     fn drift<T: Real>(&self, x: &[T], out: &mut [T]) {
-        let (z, free) = self.clamp(x);
-        self.drift_by(x, &self.entries.values(z), z, &free, out);
+        self.tensor_and_drift(x, out);
     }
     #[inline(always)]
     fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
-        let (z, _) = self.clamp(x);
-        self.noise_by(&self.entries.values(z), xi, out);
+        self.noise_by(&self.tensor(x), xi, out);
     }
     #[inline(always)]
     fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {
-        let (z, free) = self.clamp(x);
-        let m = self.entries.values(z);
-        self.drift_by(x, &m, z, &free, drift);
+        let m = self.tensor_and_drift(x, drift);
         self.noise_by(&m, xi, noise);
     }
 }

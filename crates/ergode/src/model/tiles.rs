@@ -22,7 +22,8 @@ pub(super) struct Tiles<'a> {
 impl<'a> Tiles<'a> {
     pub(super) fn new(model: &'a LangevinModel) -> Self {
         let dim = model.dim();
-        let constant = model.mobility.is_constant().then(|| {
+        let linear = model.mobility.is_constant() && !model.has_fitted_drift();
+        let constant = linear.then(|| {
             let x = model.starts.row(0).to_vec();
             let [mut m, mut noise] = [(); 2].map(|()| vec![0.0; dim * dim]);
             model.mobility().mobility(&x, &mut m);

@@ -47,6 +47,8 @@ pub struct FitConfig {
     pub simulate: RolloutConfig,
     /// The comparison with the held-out data.
     pub validate: ValidateConfig,
+    /// The time that the fit may take.
+    pub limits: LimitsConfig,
 }
 
 impl Default for FitConfig {
@@ -65,6 +67,7 @@ impl Default for FitConfig {
             paper: PaperConfig::default(),
             simulate: RolloutConfig::default(),
             validate: ValidateConfig::default(),
+            limits: LimitsConfig::default(),
         }
     }
 }
@@ -117,8 +120,8 @@ pub enum ScoreKind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RolloutConfig {
-    /// Numerical scheme.
-    pub scheme: Scheme,
+    /// Numerical scheme; by default Euler's, or Platen's for a rotation that is fast beside its damping.
+    pub scheme: Option<Scheme>,
     /// Step of the scheme; by default found by halving.
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
@@ -132,13 +135,23 @@ pub struct RolloutConfig {
 impl Default for RolloutConfig {
     fn default() -> Self {
         Self {
-            scheme: Scheme::default(),
+            scheme: None,
             dt: None,
             length: 1.0,
             time: None,
             trajectories: 64,
         }
     }
+}
+
+/// Limits of a fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Seconds for the whole fit. A stage that would take more than its share is stopped, and the fit continues
+    /// with less and says so. By default 600; no limit for rings, the paper's recipe, and networks set by
+    /// `score.kind`.
+    pub seconds: Option<f64>,
 }
 
 impl FitConfig {

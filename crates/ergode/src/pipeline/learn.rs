@@ -7,7 +7,10 @@ use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::blame;
+use super::budget::Budget;
 use super::config::FitConfig;
+use super::fallback::{self, Search};
 use super::found::MobilityFound;
 use super::mobility::{by_network, by_recipe, find_mobility, find_structure};
 use super::policy::{NOISE, Plan, RECIPE};
@@ -19,7 +22,7 @@ use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::mobility::{MeasurementNoise, Mobility, MobilityFit, Recipe, Structure};
-use crate::model::{LangevinModel, Provenance};
+use crate::model::{LangevinModel, Provenance, StoredScore};
 use crate::observe::Observation;
 use crate::report::{
     Decision, LearnedRecord, Measured, MobilityResults, Part, Results, ScoreResults, Truth,
@@ -111,6 +114,7 @@ pub(super) struct Task<'a> {
     pub(super) plan: &'a Plan,
     pub(super) fingerprint: &'a str,
     pub(super) observation: &'a Observation,
+    pub(super) budget: &'a Budget,
 }
 
 impl Task<'_> {
@@ -122,9 +126,34 @@ impl Task<'_> {
         control: &Control,
     ) -> Result<(ModelStage, Models)> {
         let mut seconds = BTreeMap::new();
-        let (found, mobility) = self.parts(checkpoints, &mut seconds, control)?;
+        let mut findings = self.plan.noticed.clone();
+        let parts = self.parts(checkpoints, &mut seconds, &mut findings, control)?;
+        match self.assemble(parts, seconds.clone(), findings.clone(), control) {
+            Err(error) if blame::allowed(&error, false) => {
+                let instead =
+                    "a normal law with the constant diffusion of the increments was used instead";
+                let advice = "lower the degrees (mobility.max_degrees), or give a longer record";
+                let severity = Severity::Fail;
+                let what = "the learned model";
+                findings.push(blame::fell_back(severity, what, &error, instead, advice));
+                let simplest = fallback::simplest(self.training, &error)?;
+                self.assemble(simplest, seconds, findings, control)
+            }
+            done => done,
+        }
+    }
+
+    /// The model of a score and a mobility.
+    fn assemble(
+        &self,
+        (found, mobility): (ScoreFound, MobilityFound),
+        mut seconds: BTreeMap<String, f64>,
+        mut findings: Vec<Finding>,
+        control: &Control,
+    ) -> Result<(ModelStage, Models)> {
         let clock = Clock::start();
-        let structure = self.structure(&found, control)?;
+        let structure =
+            control.within(self.budget.share(0.1), || self.structure(&found, control))?;
         let policy = self.policy(&found, &mobility);
         let phi = match &mobility.noise {
             Some((_, mean)) => mean.clone(),
@@ -146,10 +175,10 @@ impl Task<'_> {
         let model = model.with_observation(observation)?;
         let constant = model.with_constant_mobility(phi.view())?;
         let noisy = mobility.noise.is_some();
-        let entropy = self.entropy(&model, mobility.fit.as_ref(), noisy, control)?;
+        let entropy = || self.entropy(&model, mobility.fit.as_ref(), noisy, control);
+        let entropy = control.within(self.budget.share(0.1), entropy)?;
         seconds.insert("model".to_owned(), clock.seconds());
-        let mut findings = found.certificate.findings.clone();
-        findings.extend(self.plan.noticed.clone());
+        findings.extend(found.certificate.findings.clone());
         let warnings = mobility.results.warnings.iter();
         findings.extend(
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
@@ -184,7 +213,7 @@ impl Task<'_> {
         let mut decisions = self.plan.decisions.clone();
         Plan::decide(&mut decisions, "score", &found.kind, &found.reason);
         if self.plan.noise != MeasurementNoise::None && mobility.noise.is_none() {
-            let reason = "the record is too short to estimate its noise";
+            let reason = "the correction failed";
             Plan::decide(&mut decisions, NOISE, "no correction", reason);
         }
         let choice = format!("{}, {}", mobility.recipe, mobility.results.kind);
@@ -217,6 +246,7 @@ impl Task<'_> {
         &self,
         checkpoints: Option<&Path>,
         seconds: &mut BTreeMap<String, f64>,
+        findings: &mut Vec<Finding>,
         control: &Control,
     ) -> Result<(ScoreFound, MobilityFound)> {
         let config = self.config;
@@ -227,35 +257,32 @@ impl Task<'_> {
         };
         let found;
         let mobility;
-        if config.mobility.recipe == Recipe::Paper {
-            control.stage("learning scores and mobility by the paper's recipe");
-            let (score, kind);
-            let (training, horizon) = (self.training, self.plan.horizon);
-            (score, kind, mobility) = by_network(training, config, horizon, checkpoints, control)?;
+        let by_paper = self.by_paper(checkpoints, findings, control)?;
+        if let Some((score, kind, network)) = by_paper {
+            mobility = network;
             lap("mobility");
             found = judge(score, kind, self.held_out, config, control)?;
             lap("score");
-        } else if let Some((freed, covariance)) = self.without_noise(control)? {
+        } else if let Some((freed, corrected)) = self.without_noise(findings, control)? {
             mobility = freed;
             lap("mobility");
-            control.stage("learning the score");
-            found = score_without_noise(
-                self.training,
-                self.held_out,
-                covariance.view(),
-                &self.plan.degrees,
-                config,
-                control,
-            )?;
+            found = corrected;
             lap("score");
         } else {
             control.stage("learning the score");
             let file = checkpoints.map(|folder| folder.join("score-training.json"));
             let (degrees, file) = (&self.plan.degrees, file.as_deref());
-            found = find_score(self.training, self.held_out, degrees, config, file, control)?;
+            let search =
+                || find_score(self.training, self.held_out, degrees, config, file, control);
+            let search = || control.within(self.budget.share(0.2), search);
+            found = fallback::score(search, (self.training, config), findings)?;
             lap("score");
             control.stage("learning the mobility");
-            mobility = self.mobility(&found, control)?;
+            mobility = self.search(&found).mobility(
+                || self.mobility(&found, control),
+                findings,
+                control,
+            )?;
             lap("mobility");
         }
         let lagged = mobility.statistics_seconds;
@@ -266,24 +293,59 @@ impl Task<'_> {
         Ok((found, mobility))
     }
 
+    /// How a mobility is looked for.
+    fn search<'a>(&'a self, found: &'a ScoreFound) -> Search<'a> {
+        Search {
+            training: self.training,
+            score: found.score.as_score(),
+            config: self.config,
+            horizon: self.plan.horizon,
+            seconds: [0.4, 0.15].map(|part| self.budget.share(part)),
+        }
+    }
+
+    /// Score, what it is, and mobility by the paper's recipe; none if it was not asked for, or failed.
+    fn by_paper(
+        &self,
+        checkpoints: Option<&Path>,
+        findings: &mut Vec<Finding>,
+        control: &Control,
+    ) -> Result<Option<(StoredScore, String, MobilityFound)>> {
+        if self.config.mobility.recipe != Recipe::Paper {
+            return Ok(None);
+        }
+        control.stage("learning scores and mobility by the paper's recipe");
+        let (training, config) = (self.training, self.config);
+        let work = || by_network(training, config, self.plan.horizon, checkpoints, control);
+        match control.within(self.budget.share(0.6), work) {
+            Err(error) if blame::allowed(&error, blame::mobility_is_set(config)) => {
+                let failed = "the paper's recipe, which was asked for,";
+                let instead = "a closed-form score and a constant mobility are used instead";
+                let advice = "use --recipe auto";
+                let severity = Severity::Warn;
+                findings.push(blame::fell_back(severity, failed, &error, instead, advice));
+                Ok(None)
+            }
+            found => found.map(Some),
+        }
+    }
+
     /// The mobility that goes with a score.
     fn mobility(&self, found: &ScoreFound, control: &Control) -> Result<MobilityFound> {
         let score = found.score.as_score();
         let delays = self.observation.delays;
         let leading = delays.map(|_| self.observation.observed());
         let (training, config) = (self.training, self.config);
-        let mut mobility = find_mobility(training, score, config, self.plan, leading, control)?;
-        if self.plan.noise != MeasurementNoise::None {
-            let short = "the record is too short to correct for its measurement noise; expect a diffusion \
-                         that is too large, or give a longer record";
-            mobility.results.warnings.push(short.to_owned());
-        }
-        Ok(mobility)
+        find_mobility(training, score, config, self.plan, leading, control)
     }
 
-    /// The mobility without measurement noise, and the covariance of the noise; none if there is nothing to
-    /// take out, or the record is too short for what the check suggested.
-    fn without_noise(&self, control: &Control) -> Result<Option<(MobilityFound, Array2<f64>)>> {
+    /// Mobility and score without measurement noise; none if there is nothing to take out, or the record does
+    /// not allow it.
+    fn without_noise(
+        &self,
+        findings: &mut Vec<Finding>,
+        control: &Control,
+    ) -> Result<Option<(MobilityFound, ScoreFound)>> {
         if !matches!(
             self.plan.noise,
             MeasurementNoise::Estimate | MeasurementNoise::Variances(_)
@@ -292,26 +354,31 @@ impl Task<'_> {
         }
         control.stage("learning measurement noise and mobility");
         let (training, config) = (self.training, self.config);
-        let found = by_recipe(
-            training,
-            config,
-            &self.plan.noise,
-            None,
-            self.plan.horizon,
-            control,
-        );
+        let work = || {
+            let (noise, horizon) = (&self.plan.noise, self.plan.horizon);
+            let found = by_recipe(training, config, noise, None, horizon, control)?;
+            let (estimate, _) = found.noise.as_ref().expect("the recipe was asked for it");
+            let covariance = estimate.positive()?;
+            control.stage("learning the score");
+            let (held_out, degrees) = (self.held_out, &self.plan.degrees);
+            let covariance = covariance.view();
+            let score =
+                score_without_noise(training, held_out, covariance, degrees, config, control)?;
+            Ok((found, score))
+        };
+        let found = control.within(self.budget.share(0.5), work);
+        let set = blame::mobility_is_set(config) || blame::score_is_set(config);
         match found {
-            Err(error)
-                if error.is_numerical() && config.mobility.noise == MeasurementNoise::Auto =>
-            {
+            Err(error) if blame::allowed(&error, set) => {
+                let failed = "the correction for measurement noise";
+                let instead = "the fit does without it";
+                let advice = "expect a diffusion that is too large; give a longer record, or the variances of \
+                              the noise (mobility.noise)";
+                let severity = Severity::Warn;
+                findings.push(blame::fell_back(severity, failed, &error, instead, advice));
                 Ok(None)
             }
-            found => {
-                let found = found?;
-                let (noise, _) = found.noise.as_ref().expect("the recipe was asked for it");
-                let covariance = noise.positive()?;
-                Ok(Some((found, covariance)))
-            }
+            found => found.map(Some),
         }
     }
 

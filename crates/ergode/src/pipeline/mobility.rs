@@ -178,7 +178,7 @@ pub(super) fn find_structure(
 
 /// Φ from the integrated covariance of coordinates and score over short lags. Eigenvalues of its symmetric
 /// part, in standardised coordinates, are at least a thousandth of its mean diagonal.
-fn constant(
+pub(super) fn constant(
     training: &Ensemble,
     score: &dyn Score,
     horizon: f64,

@@ -1,6 +1,9 @@
 //! From data to a verdict: check, score, mobility, simulation, validation, report, in one call.
 
+mod blame;
+mod budget;
 mod config;
+mod fallback;
 mod fitted;
 mod folder;
 mod found;
@@ -15,7 +18,7 @@ mod score;
 mod store;
 mod truth;
 
-pub use config::{FitConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use ring::{RingConfig, RingSpan};

@@ -23,8 +23,8 @@ pub(super) struct Plan {
     pub(super) noise: MeasurementNoise,
     /// The longest lag.
     pub(super) horizon: f64,
-    /// Finding on the measurement noise, if any.
-    pub(super) noticed: Option<Finding>,
+    /// What was noticed on the way.
+    pub(super) noticed: Vec<Finding>,
     /// All of it in words.
     pub(super) decisions: Vec<Decision>,
 }
@@ -45,7 +45,7 @@ impl Plan {
             recipe: Recipe::Auto,
             noise: MeasurementNoise::None,
             horizon: 0.0,
-            noticed: None,
+            noticed: Vec::new(),
             decisions: Vec::new(),
         };
         plan.choose_horizon(check, config)?;
@@ -99,16 +99,34 @@ impl Plan {
             ),
             None => (longest, "the longest decorrelation time".to_owned()),
         };
-        if horizon <= 0.0 {
-            return Err(Error::input(
-                "no coordinate decorrelates within the record, so the dynamics cannot be learned; give a \
-                 longer record, or set the longest lag (mobility.horizon); if the gaps are missing \
-                 samples, set bridge_gaps = true",
-            ));
-        }
+        let (horizon, reason) = match horizon > 0.0 {
+            true => (horizon, reason),
+            false => self.without_decorrelation(check),
+        };
         self.horizon = horizon;
         self.choose("longest lag", format!("{horizon:.4}"), reason);
         Ok(())
+    }
+
+    /// A longest lag for a record in which no coordinate decorrelates, and the finding.
+    fn without_decorrelation(&mut self, check: &CheckReport) -> (f64, String) {
+        /// Part of the mean length of a trajectory.
+        const PART: f64 = 0.1;
+        self.noticed.push(Finding::new(
+            FindingKind::ShortRecord,
+            Severity::Fail,
+            "no coordinate decorrelates within the record: its law is not known, and the learned model \
+             is a guess",
+            "give a longer record, or set the longest lag (mobility.horizon); if the gaps are missing \
+             samples, set bridge_gaps = true; of a record that drifts away without end give the increments",
+        ));
+        let rows = check.samples as f64 / check.trajectories.max(1) as f64;
+        let longest = (PART * rows).floor().max(1.0) * check.sampling_interval;
+        let reason = format!(
+            "no coordinate decorrelates within the record; this is {:.0} % of the mean length of a trajectory",
+            100.0 * PART
+        );
+        (longest, reason)
     }
 
     /// The kind of score, and the degrees that the number of coordinates allows.
@@ -170,9 +188,10 @@ impl Plan {
                 ),
             ),
             Recipe::Auto => (
-                Recipe::Semigroup,
+                Recipe::Auto,
                 format!(
-                    "no error from the sampling interval, and affordable in up to {most} coordinates"
+                    "no error from the sampling interval, and affordable in up to {most} coordinates; chi^2 \
+                     chooses between drift and diffusion (generator) and the mobility (semigroup)"
                 ),
             ),
             asked => (asked, "set by mobility.recipe".to_owned()),
@@ -284,7 +303,7 @@ impl Plan {
             )));
         }
         self.noise = MeasurementNoise::None;
-        self.noticed = Some(Finding::new(
+        self.noticed.push(Finding::new(
             FindingKind::Noise,
             Severity::Warn,
             format!("the fit does not correct for the measurement noise of the record: {obstacle}"),

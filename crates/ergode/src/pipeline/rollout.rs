@@ -2,19 +2,21 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::blame;
 use super::config::FitConfig;
 use crate::check::{decorrelation_times, mean_interval};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, require_positive};
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::limits;
-use crate::model::{LangevinModel, ModelRun, StepConfig, default_step, simulate_model};
+use crate::model::{LangevinModel, ModelRun, StepChoice, StepConfig, default_step, simulate_model};
 use crate::observable::Monomials;
 use crate::observe::Observation;
 use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
-use crate::simulate::SimulateConfig;
+use crate::simulate::{Scheme, SimulateConfig};
+use crate::stats::nan_if_null;
 use crate::validate::{
     Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
     compare_climatology, compare_spectra, validate_rollouts,
@@ -26,8 +28,12 @@ pub struct Runs {
     /// Seconds that they took.
     pub seconds: f64,
     /// Step of the scheme.
+    #[serde(deserialize_with = "nan_if_null")]
     pub dt: f64,
+    /// The scheme.
+    pub scheme: Scheme,
     /// Fraction of the samples outside the support of the data, of the learned model.
+    #[serde(deserialize_with = "nan_if_null")]
     pub out_of_support: f64,
     /// What was noticed.
     pub findings: Vec<Finding>,
@@ -57,8 +63,8 @@ pub(super) fn most_samples(dim: usize) -> usize {
 /// Steps of the schemes of a learned model and of its constant closure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Steps {
-    learned: f64,
-    constant: Part<f64>,
+    learned: StepChoice,
+    constant: Part<StepChoice>,
 }
 
 /// Simulations of a learned model and of its constant closure.
@@ -67,7 +73,7 @@ pub(super) struct Rollouts {
     /// The protocol of the learned model.
     protocol: SimulateConfig,
     out_of_support: f64,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
     notes: Vec<String>,
     seconds: f64,
 }
@@ -106,7 +112,11 @@ pub(super) fn choose_steps(
     let interval = record.typical_interval()?;
     let learned = step(model, interval, 0.0, config, control)?;
     // A closure that needs much shorter steps than the model is no comparison.
-    let constant = step(constant, interval, SHORTER * learned, config, control);
+    let constant = step(constant, interval, SHORTER * learned.dt, config, control);
+    let constant = constant.and_then(|choice| match &choice.finding {
+        Some(finding) => Err(Error::numerical(finding.message.clone())),
+        None => Ok(choice),
+    });
     Ok(Steps {
         learned,
         constant: Part::of(constant)?,
@@ -124,13 +134,15 @@ pub(super) fn roll_out(
 ) -> Result<Rollouts> {
     let clock = Clock::start();
     let mut protocol = protocol(record, record.typical_interval()?, config, control)?;
-    protocol.dt = steps.learned;
+    protocol.dt = steps.learned.dt;
+    protocol.scheme = steps.learned.scheme;
     let observed = |model: &LangevinModel, run: ModelRun| {
         let states = run.simulation.ensemble;
         seen(states, model.observation(), record, config.seed)
     };
     let run = simulate_model(model, &protocol, control)?;
     let (mut findings, mut notes, out_of_support) = (Vec::new(), Vec::new(), run.out_of_support);
+    findings.extend(steps.learned.finding.clone());
     notice(&run, &mut findings);
     let mut rollouts = vec![Rollout {
         name: "learned model".into(),
@@ -138,9 +150,10 @@ pub(super) fn roll_out(
         ensemble: observed(model, run)?,
     }];
     match &steps.constant {
-        Part::Done(dt) => {
+        Part::Done(step) => {
             let protocol = SimulateConfig {
-                dt: *dt,
+                dt: step.dt,
+                scheme: step.scheme,
                 ..protocol.clone()
             };
             let run = simulate_model(constant, &protocol, control)?;
@@ -176,7 +189,13 @@ pub(super) fn judge(
     let most = most_samples(model.dim());
     let held_out = &*held_out.excerpt(most)?;
     let held_out = &*model.observation().stationary(held_out)?;
-    let mut validation = validate_rollouts(held_out, &runs.rollouts, &config.validate, control)?;
+    let compared = validate_rollouts(held_out, &runs.rollouts, &config.validate, control);
+    let mut validation = match compared {
+        Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
+            Validation::missing(model.names(), &error.to_string(), &config.validate)
+        }
+        compared => compared?,
+    };
     validation.notes.append(&mut runs.notes);
     if record.samples() > most {
         validation.notes.push(format!(
@@ -197,6 +216,7 @@ pub(super) fn judge(
     let runs = Runs {
         seconds: runs.seconds,
         dt: runs.protocol.dt,
+        scheme: runs.protocol.scheme,
         out_of_support: runs.out_of_support,
         findings,
         evidence,
@@ -320,6 +340,24 @@ fn respond(
 }
 
 impl Runs {
+    /// No simulations of `model`, for this reason.
+    pub(super) fn missing(model: &LangevinModel, reason: &str) -> Self {
+        let cycle = model.observation().cycle.is_some();
+        Self {
+            seconds: 0.0,
+            dt: f64::NAN,
+            scheme: Scheme::default(),
+            out_of_support: f64::NAN,
+            findings: Vec::new(),
+            evidence: Evidence {
+                spectrum: Part::Missing(reason.into()),
+                response: Part::Missing(reason.into()),
+                climatology: cycle.then(|| Part::Missing(reason.into())),
+                space_time: None,
+            },
+        }
+    }
+
     fn climatology(&self) -> Option<&Climatology> {
         self.evidence.climatology.as_ref().and_then(Part::done)
     }
@@ -355,21 +393,27 @@ fn step(
     shortest: f64,
     config: &FitConfig,
     control: &Control,
-) -> Result<f64> {
-    let dt = match config.simulate.dt {
-        Some(dt) => dt,
+) -> Result<StepChoice> {
+    let asked = config.simulate.scheme;
+    let mut choice = match config.simulate.dt {
+        Some(dt) => StepChoice {
+            dt,
+            scheme: asked.unwrap_or_default(),
+            finding: None,
+        },
         None => {
             let steps = StepConfig {
-                scheme: config.simulate.scheme,
                 tolerance: STEP_ERROR,
                 shortest,
                 seed: config.seed,
                 ..StepConfig::default()
             };
-            default_step(model, &steps, control)?
+            default_step(model, asked, &steps, control)?
         }
     };
-    Ok(interval / (interval / dt).ceil())
+    require_positive("the step of the simulations (simulate.dt)", choice.dt)?;
+    choice.dt = interval / (interval / choice.dt).ceil();
+    Ok(choice)
 }
 
 /// Trajectories that together last as long as the record, each long enough for its lags where the
@@ -402,7 +446,7 @@ fn protocol(
         save_every: interval,
         trajectories,
         seed: config.seed,
-        scheme: config.simulate.scheme,
+        scheme: config.simulate.scheme.unwrap_or_default(),
         burn_in: (burn_in / interval).ceil() * interval,
     })
 }

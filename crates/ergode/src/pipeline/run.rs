@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::blame;
+use super::budget::Budget;
 use super::config::FitConfig;
+use super::fallback;
 use super::fitted::Fitted;
 use super::learn::{ModelStage, Models, Task};
 use super::policy::Plan;
@@ -36,8 +39,11 @@ pub(super) struct Run<'a> {
     pub(super) store: Store<'a>,
     pub(super) exact: Option<&'a dyn ExactFields>,
     pub(super) control: &'a Control,
-    /// The record, its gaps bridged if `bridge_gaps` is set.
+    /// The record, its gaps bridged if `bridge_gaps` is set, without coordinates that say nothing new.
     record: Ensemble,
+    /// Findings on the coordinates that were left out.
+    left_out: Vec<Finding>,
+    budget: Budget,
     fingerprint: String,
     /// Key of the inputs of every stage.
     base: Value,
@@ -64,6 +70,16 @@ pub(super) struct Learned {
     key: Value,
 }
 
+/// The rollouts of a fit.
+pub(super) enum Rolled {
+    /// They are not needed: a finished comparison is kept.
+    Kept,
+    /// They were simulated.
+    Done(Box<Rollouts>),
+    /// They could not be, for this reason.
+    Missing(String),
+}
+
 /// The comparison with held-out data, and the seconds that it took.
 type Judged = (Validation, Runs);
 
@@ -77,14 +93,33 @@ impl<'a> Run<'a> {
         control: &'a Control,
     ) -> Result<Self> {
         control.stage("reading");
+        config.validate.validate()?;
+        let budget = Budget::new(config)?;
         let fingerprint = format!("{:016x}", ensemble.fingerprint_of_rows(control)?);
         let base = json!({
             "ergode": env!("CARGO_PKG_VERSION"), "data": fingerprint, "seed": config.seed,
             "held_out": config.held_out, "bridge_gaps": config.bridge_gaps,
-            "observation": config.observation()?,
+            "observation": config.observation()?, "limits": config.limits,
         });
+        let mut record = config.record(ensemble)?.into_owned();
+        let mut left_out = Vec::new();
+        // A reference system and a ring have the coordinates that they have.
+        if exact.is_none() && config.ring.sites == 0 {
+            let kept;
+            (kept, left_out) = fallback::independent(&record, config.check.duplicate_eigenvalue);
+            if kept.is_empty() {
+                return Err(Error::input(
+                    "every coordinate has the same value in all samples, so there are no dynamics to learn",
+                ));
+            }
+            if kept.len() < record.dim() {
+                record = record.columns(&kept)?;
+            }
+        }
         Ok(Self {
-            record: config.record(ensemble)?.into_owned(),
+            record,
+            left_out,
+            budget,
             config,
             store,
             exact,
@@ -102,11 +137,12 @@ impl<'a> Run<'a> {
         let observed = self.observe(&key)?;
         let (check, spent) = self.store.stage("check", key, || match &observed {
             Some((fit, _)) => Ok(fit.check.clone()),
-            None => check_ensemble(record, &config.check, self.control),
+            None => self.checked(),
         })?;
         let hopeless =
             |f: &&Finding| f.kind == FindingKind::Duplicate && f.severity == Severity::Fail;
-        if let Some(twice) = check.findings.iter().find(hopeless) {
+        let kept = self.exact.is_some() || config.ring.sites > 0;
+        if let Some(twice) = check.findings.iter().find(hopeless).filter(|_| kept) {
             return Err(Error::input(format!("{}; {}", twice.message, twice.advice)));
         }
         let seconds = spent + observed.as_ref().map_or(0.0, |o| o.1);
@@ -115,8 +151,9 @@ impl<'a> Run<'a> {
             Some(fit) => fit.observation.clone(),
             None => Observation::plain(record.names()),
         };
-        let plan = Plan::for_record(&check, &observation, config)?;
-        let (training, held_out) = record.split(config.held_out, plan.horizon)?;
+        let mut plan = Plan::for_record(&check, &observation, config)?;
+        plan.noticed.extend(self.left_out.clone());
+        let (training, held_out) = self.split(&mut plan)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;
             Ok(observation.states(stationary)?.into_owned())
@@ -133,6 +170,39 @@ impl<'a> Run<'a> {
             held_states,
             seconds,
         })
+    }
+
+    /// The check of the record, its scales alone where that fails.
+    fn checked(&self) -> Result<CheckReport> {
+        let check = || check_ensemble(&self.record, &self.config.check, self.control);
+        match self.control.within(self.budget.share(0.2), check) {
+            Err(error) if blame::allowed(&error, false) => self
+                .record
+                .intact(fallback::unchecked(&self.record, &error)),
+            check => check,
+        }
+    }
+
+    /// The record in two, as far apart as its length allows.
+    fn split(&self, plan: &mut Plan) -> Result<(Ensemble, Ensemble)> {
+        let (record, fraction) = (&self.record, self.config.held_out);
+        let mut split = record.split(fraction, plan.horizon);
+        for part in [0.25, 0.0] {
+            split = split.or_else(|_| record.split(fraction, part * plan.horizon));
+        }
+        match split {
+            Err(error) if blame::allowed(&error, !(fraction > 0.0 && fraction < 1.0)) => {
+                plan.noticed.push(blame::fell_back(
+                    Severity::Fail,
+                    "holding out a part of the record",
+                    &error,
+                    "the model is compared with the data that it was fitted to",
+                    "give a longer record",
+                ));
+                Ok((record.clone(), record.clone()))
+            }
+            split => split,
+        }
     }
 
     /// What lies between record and state, and the seconds that it took to find; none if nothing does.
@@ -161,6 +231,7 @@ impl<'a> Run<'a> {
             plan: &prepared.plan,
             fingerprint: &self.fingerprint,
             observation: &prepared.observation,
+            budget: &self.budget,
         };
         let checkpoints = self.store.checkpoints();
         let learn = || {
@@ -171,24 +242,57 @@ impl<'a> Run<'a> {
         Ok(Learned { stage, models, key })
     }
 
-    /// Simulate the model and its constant closure; none if a finished comparison is kept.
-    pub(super) fn roll_out(&self, learned: &Learned) -> Result<Option<Rollouts>> {
+    /// Simulate the model and its constant closure.
+    pub(super) fn roll_out(&self, learned: &Learned) -> Result<Rolled> {
         if self
             .store
             .kept::<Judged>("validation", &self.judged_key(learned))
             .is_some()
         {
-            return Ok(None);
+            return Ok(Rolled::Kept);
         }
         self.control.stage("simulating");
+        let custom = self.config.simulate.dt.is_some() || self.config.simulate.time.is_some();
+        match self.record.intact(self.simulate(learned)) {
+            Err(error) if blame::allowed(&error, custom) => Ok(Rolled::Missing(error.to_string())),
+            runs => Ok(Rolled::Done(Box::new(runs?))),
+        }
+    }
+
+    /// The rollouts, shorter ones where they take too long.
+    fn simulate(&self, learned: &Learned) -> Result<Rollouts> {
+        /// Part of their length and number.
+        const LESS: f64 = 0.1;
         let (config, control) = (self.config, self.control);
         let Models { model, constant } = &learned.models;
         let record = &*model.observation().stationary(&self.record)?;
         let key = json!({"model": learned.key, "simulate": config.simulate});
         let choose = || rollout::choose_steps(model, constant, record, config, control);
+        let choose = || control.within(self.budget.share(0.15), choose);
         let (steps, spent): (Steps, f64) = self.store.stage("steps", key, choose)?;
-        let runs = rollout::roll_out(model, constant, record, (&steps, spent), config, control);
-        self.record.intact(runs).map(Some)
+        let run = |config: &FitConfig| {
+            let steps = (&steps, spent);
+            let work = || rollout::roll_out(model, constant, record, steps, config, control);
+            control.within(self.budget.share(0.4), work)
+        };
+        match run(config) {
+            Err(error) if error.is_late() => {
+                let mut less = config.clone();
+                less.simulate.length *= LESS;
+                less.simulate.trajectories =
+                    (LESS * config.simulate.trajectories as f64).ceil() as usize;
+                let mut runs = run(&less)?;
+                runs.findings.push(blame::fell_back(
+                    Severity::Warn,
+                    "a simulation of full length",
+                    &error,
+                    "rollouts are a tenth as long and as many",
+                    "raise limits.seconds, or simulate.dt",
+                ));
+                Ok(runs)
+            }
+            runs => runs,
+        }
     }
 
     /// Compare the rollouts with the held-out data; the comparison and its seconds.
@@ -196,20 +300,37 @@ impl<'a> Run<'a> {
         &self,
         prepared: &Prepared,
         learned: &Learned,
-        rollouts: Option<Rollouts>,
+        rollouts: Rolled,
     ) -> Result<(Judged, f64)> {
         self.control.stage("validating");
         let model = &learned.models.model;
         let key = self.judged_key(learned);
         let ((validation, runs), spent) = self.store.stage("validation", key, || {
-            let rollouts = rollouts.ok_or_else(|| {
-                Error::numerical("another process changed the folder of the run; rerun the fit")
-            })?;
+            let missing = |reason: &str| {
+                let validation = Validation::missing(model.names(), reason, &self.config.validate);
+                (validation, Runs::missing(model, reason))
+            };
+            let rollouts = match rollouts {
+                Rolled::Done(rollouts) => *rollouts,
+                Rolled::Missing(reason) => return Ok(missing(&reason)),
+                Rolled::Kept => {
+                    let message = "another process changed the folder of the run; rerun the fit";
+                    return Err(Error::numerical(message));
+                }
+            };
             let record = &*model.observation().stationary(&self.record)?;
             let held_out = &prepared.held_out;
             let (config, control) = (self.config, self.control);
-            let judged = rollout::judge(model, held_out, record, rollouts, config, control);
-            self.record.intact(judged)
+            let work = || rollout::judge(model, held_out, record, rollouts, config, control);
+            let judged = self
+                .record
+                .intact(control.within(self.budget.share(0.8), work));
+            match judged {
+                Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
+                    Ok(missing(&error.to_string()))
+                }
+                judged => judged,
+            }
         })?;
         let validation = concluded(validation, &prepared.check, &learned.stage, &runs);
         Ok(((validation, runs), spent))
@@ -230,7 +351,10 @@ impl<'a> Run<'a> {
         self.control.stage("writing the report");
         let Learned { stage, models, .. } = learned;
         let Models { model, constant } = models;
-        let model = model.with_validated_step(runs.dt, self.config.simulate.scheme)?;
+        let model = match runs.dt.is_nan() {
+            true => model,
+            false => model.with_validated_step(runs.dt, runs.scheme)?,
+        };
         let mut seconds = BTreeMap::from([
             ("check".to_owned(), prepared.seconds),
             ("simulate".to_owned(), runs.seconds),

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ndarray::ArrayView2;
 
+use super::blame;
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
 use super::truth::COMPARED;
@@ -87,7 +88,17 @@ pub(super) fn find_score(
                 first.reason = "held-out data do not reject the closed form".into();
                 return Ok(first);
             }
-            let mut second = network()?;
+            let mut second = match network() {
+                Err(error) if blame::allowed(&error, false) => {
+                    let rejected = 100.0 * first.certificate.relative_error;
+                    first.reason = format!(
+                        "held-out data reject the closed form (relative error at least {rejected:.1} %), but \
+                         the training of a network failed: {error}"
+                    );
+                    return Ok(first);
+                }
+                second => second?,
+            };
             let [a, b] = [&first, &second].map(|found| found.certificate.relative_error);
             let reason = format!(
                 "held-out data reject the closed form (relative error at least {:.1} %); a network has \
@@ -165,7 +176,13 @@ pub(super) fn judge(
     if stride > 1 && judging.statistics.subsample == Subsample::All {
         judging.statistics.subsample = Subsample::Stride(stride);
     }
-    let certificate = certify_score(score.as_score(), held_out, &library, &judging, control)?;
+    let certificate = certify_score(score.as_score(), held_out, &library, &judging, control);
+    let certificate = match certificate {
+        Err(error) if blame::allowed(&error, blame::certificate_is_set(config)) => {
+            ScoreCertificate::missing(held_out.dim(), &error.to_string())
+        }
+        certificate => certificate?,
+    };
     Ok(ScoreFound {
         score,
         certificate,

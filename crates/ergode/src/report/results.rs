@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::finding::Verdict;
 use crate::mobility::Recipe;
 use crate::observe::{DelayTrial, Observation};
+use crate::stats::nan_if_null;
 use crate::validate::Climatology;
 
 /// The content of `results.json`.
@@ -85,8 +86,10 @@ pub struct ScoreResults {
     /// Why it is that.
     pub reason: String,
     /// ‖⟨z sᵀ⟩ + 1‖ / √D on held-out data, z standardised.
+    #[serde(deserialize_with = "nan_if_null")]
     pub stein_error: f64,
     /// Lower bound on its relative error, from held-out data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub relative_error: f64,
     /// Verdict of its certificate.
     pub verdict: Verdict,
@@ -118,22 +121,30 @@ pub struct MobilityResults {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ValidationResults {
     /// Mean over curves of the rms over lags of C_model − C_data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub correlation_rmse: f64,
     /// Its average for an independent record of the held-out size.
+    #[serde(deserialize_with = "nan_if_null")]
     pub noise_floor: f64,
     /// Their ratio.
+    #[serde(deserialize_with = "nan_if_null")]
     pub rmse_over_floor: f64,
     /// The ratio for observables that are not in the fit.
+    #[serde(deserialize_with = "nan_if_null")]
     pub other_over_floor: f64,
     /// `correlation_rmse` of the constant closure.
     pub constant_rmse: Option<f64>,
     /// Distance of the marginal densities.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1: f64,
     /// Its average for an independent record.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1_floor: f64,
     /// Fraction of the simulated samples outside the support of the data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub out_of_support: f64,
     /// Step of the simulations.
+    #[serde(deserialize_with = "nan_if_null")]
     pub dt: f64,
     /// Mean and variance by phase of the cycle, where the model has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -166,6 +166,9 @@ fn shortened(names: &[String]) -> String {
 }
 
 fn summary(results: &Results) -> String {
+    if results.validation.rmse_over_floor.is_nan() {
+        return "not compared with the held-out data".into();
+    }
     format!(
         "correlations of held-out data: error {:.2} x the noise floor{}",
         results.validation.rmse_over_floor,

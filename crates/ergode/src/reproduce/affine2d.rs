@@ -71,7 +71,7 @@ impl Bench<'_> {
         let mut config = self.fit_config();
         config.held_out = 0.5;
         config.validate.horizon = Some(LONGEST);
-        config.simulate.scheme = Scheme::Platen;
+        config.simulate.scheme = Some(Scheme::Platen);
         config.simulate.dt = Some(STEP);
         // Rollouts four times as long as the held-out half; networks are slower.
         config.simulate.length = if self.config.recipe == Recipe::Paper {

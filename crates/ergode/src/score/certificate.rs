@@ -16,6 +16,7 @@ use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 use crate::lagged::{Jackknife, LagGrid, LaggedConfig, PairSums, accumulate_lagged};
 use crate::linalg;
 use crate::observable::{Functions, Library, Monomials};
+use crate::stats::nan_if_null;
 
 /// Options of a certificate; with the defaults, about one data set in a thousand gives a false alarm.
 ///
@@ -66,8 +67,10 @@ pub struct ScoreCertificate {
     /// ⟨z sᵀ⟩ + 1, zero for the exact score.
     pub stein: Array2<f64>,
     /// ‖⟨z sᵀ⟩ + 1‖ / √D, the relative error of the part of the score that is linear in z.
+    #[serde(deserialize_with = "nan_if_null")]
     pub stein_error: f64,
     /// Value of `stein_error` expected by chance alone.
+    #[serde(deserialize_with = "nan_if_null")]
     pub stein_floor: f64,
     /// ⟨f s_j + ∂_j f⟩ for f = 1, every z_i and every function of the library; ⟨z·s⟩/D + 1 where D > 1; and
     /// ⟨|s|² + ∇·s⟩ where ∇·s is known.
@@ -76,8 +79,10 @@ pub struct ScoreCertificate {
     pub test: IdentityTest,
     /// Relative L2(p_ss) size of the projection of the score's error on the functions f, with what
     /// chance adds subtracted: a lower bound on the relative error of the score.
+    #[serde(deserialize_with = "nan_if_null")]
     pub relative_error: f64,
     /// Its value expected by chance alone.
+    #[serde(deserialize_with = "nan_if_null")]
     pub relative_floor: f64,
     /// Hyvärinen's objective ⟨|s|²/2 + ∇·s⟩ in raw coordinates and its standard error, where ∇·s is known.
     pub loss: Option<[f64; 2]>,

@@ -94,6 +94,37 @@ impl Confinement {
         out: &mut [f64],
         fitted: impl FnOnce(&[f64], &mut [f64]),
     ) {
+        self.confined(x, out, 1.0, fitted);
+        let n = x.len() / self.support.dim();
+        for (row, scale) in out.chunks_exact_mut(n.max(1)).zip(&self.standardiser.scale) {
+            row.iter_mut().for_each(|value| *value /= scale);
+        }
+    }
+
+    /// A drift on a tile of raw states, (D, n), confined as the score is, with a pull of `rate` per unit of
+    /// time. `fitted(z, b)` gives it in standardised coordinates on a tile of points of the support.
+    pub(crate) fn drift(
+        &self,
+        x: &[f64],
+        out: &mut [f64],
+        rate: f64,
+        fitted: impl FnOnce(&[f64], &mut [f64]),
+    ) {
+        self.confined(x, out, rate, fitted);
+        let n = x.len() / self.support.dim();
+        for (row, scale) in out.chunks_exact_mut(n.max(1)).zip(&self.standardiser.scale) {
+            row.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+
+    /// A vector field in standardised coordinates, with a pull of this strength outside the support.
+    fn confined(
+        &self,
+        x: &[f64],
+        out: &mut [f64],
+        strength: f64,
+        fitted: impl FnOnce(&[f64], &mut [f64]),
+    ) {
         let dim = self.support.dim();
         let n = x.len() / dim;
         let scale = &self.standardiser.scale;
@@ -106,13 +137,10 @@ impl Confinement {
                 c[i] = inside[i * n + s];
                 state[i] = out[i * n + s];
             }
-            Pull::new(&mut z, &c, &state).apply(&mut state);
+            Pull::new(&mut z, &c, &state).apply(&mut state, strength);
             for (i, value) in state.iter().enumerate() {
                 out[i * n + s] = *value;
             }
-        }
-        for (row, scale) in out.chunks_exact_mut(n.max(1)).zip(scale) {
-            row.iter_mut().for_each(|value| *value /= scale);
         }
     }
 
@@ -137,10 +165,10 @@ impl Confinement {
         }
     }
 
-    /// The score at the point `c` of the support, in place, made that of `z` outside it; `z` is lost.
-    /// All in standardised coordinates.
-    pub(crate) fn pull(z: &mut [f64], c: &[f64], score: &mut [f64]) {
-        Pull::new(z, c, score).apply(score);
+    /// The score or drift at the point `c` of the support, in place, made that of `z` outside it with a pull
+    /// of this strength; `z` is lost. All in standardised coordinates.
+    pub(crate) fn pull(z: &mut [f64], c: &[f64], vector: &mut [f64], strength: f64) {
+        Pull::new(z, c, vector).apply(vector, strength);
     }
 
     /// ∂_j s_i at one raw state, known wherever `fitted(z, s, jacobian)` knows the Jacobian in
@@ -198,10 +226,10 @@ impl<'a> Pull<'a> {
         }
     }
 
-    /// s − max(0, s·n) n − d n, in place of s.
-    fn apply(&self, score: &mut [f64]) {
+    /// s − max(0, s·n) n − a d n, in place of s, for a pull of strength a.
+    fn apply(&self, score: &mut [f64], strength: f64) {
         for (score, n) in score.iter_mut().zip(self.direction) {
-            *score -= (self.outward + self.distance) * n;
+            *score -= (self.outward + strength * self.distance) * n;
         }
     }
 

@@ -9,6 +9,7 @@ mod errors;
 mod fields;
 mod identity;
 mod logarithmic;
+mod missing;
 mod moments;
 mod noise;
 mod regression;

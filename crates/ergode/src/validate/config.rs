@@ -70,7 +70,8 @@ impl Default for ValidateConfig {
 }
 
 impl ValidateConfig {
-    pub(super) fn validate(&self) -> Result<()> {
+    /// Refuse numbers that are out of range.
+    pub(crate) fn validate(&self) -> Result<()> {
         if let Some(horizon) = self.horizon {
             require_positive("the horizon", horizon)?;
         }

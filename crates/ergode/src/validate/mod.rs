@@ -7,6 +7,7 @@ mod curves;
 mod density;
 mod entropy;
 mod floor;
+mod missing;
 mod modes;
 mod observables;
 mod passage;
@@ -33,6 +34,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, Severity, Verdict};
+use crate::stats::nan_if_null;
 use setting::Setting;
 use verdict::judge;
 
@@ -66,16 +68,21 @@ pub struct Validation {
     /// The rollouts; the first is the one that is judged.
     pub rollouts: Vec<RecordSummary>,
     /// Mean over the observables of a fit of the root mean square over lags of C_model − C_data.
+    #[serde(deserialize_with = "nan_if_null")]
     pub correlation_rmse: f64,
     /// Its average for an independent record of the size of the held-out one.
+    #[serde(deserialize_with = "nan_if_null")]
     pub noise_floor: f64,
     /// `correlation_rmse / noise_floor`.
+    #[serde(deserialize_with = "nan_if_null")]
     pub rmse_over_floor: f64,
     /// `correlation_rmse` of the constant closure, if it was simulated.
     pub constant_rmse: Option<f64>,
     /// Mean over the coordinates of Σ |p_model − p_data| over bins.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1: f64,
     /// Its average for an independent record.
+    #[serde(deserialize_with = "nan_if_null")]
     pub density_l1_floor: f64,
     /// Correlations of the observables of a fit.
     pub correlations: Comparison,

@@ -17,12 +17,11 @@ impl TensorBasis {
             sum.add_scaled(1.0, &product(&[a, a], 1.0));
             sum
         });
-        let field = |label: &str, entry: &dyn Fn(usize, usize) -> Polynomial| TensorField {
-            label: label.to_owned(),
-            entries: (0..SPIN * SPIN)
+        let field = |label: &str, entry: &dyn Fn(usize, usize) -> Polynomial| {
+            let entries = (0..SPIN * SPIN)
                 .map(|at| (at / SPIN, at % SPIN, entry(at / SPIN, at % SPIN)))
-                .filter(|(_, _, polynomial)| polynomial.terms().next().is_some())
-                .collect(),
+                .filter(|(_, _, polynomial)| polynomial.terms().next().is_some());
+            TensorField::tensor(label.to_owned(), entries.collect())
         };
         let unit = |a: usize, b: usize| match a == b {
             true => product(&[], 1.0),

@@ -9,6 +9,10 @@ const IDENTITIES: usize = 24;
 
 /// Quality of a score on held-out data.
 pub fn score_section(certificate: &ScoreCertificate) -> Section {
+    if certificate.is_missing() {
+        let section = Section::new("score", "Score").prose("The score was not certified.");
+        return section.with(SectionPart::Findings(certificate.findings.clone()));
+    }
     let mut section = Section::new("score", "Score").prose(format!(
         "The relative error of the score is at least {} (chance alone gives {}). The relative error of \
          its linear part is {} (chance alone gives {}). Standard errors come from {} blocks of held-out \

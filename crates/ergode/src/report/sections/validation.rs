@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use crate::finding::{Verdict, digits};
+use crate::finding::{FindingKind, Verdict, digits};
 use crate::report::{
     Axis, BarSeries, Bars, Colours, Conclusion, Figure, Heatmap, Lines, Page, Palette, Panel, Role,
     Section, SectionPart, Series, SeriesStyle, Table,
@@ -43,6 +43,13 @@ pub(in crate::report) fn validation_conclusion(validation: &Validation) -> Concl
 
 /// Sections on distances and floors, densities, correlations, spectra and passage times.
 pub fn validation_sections(validation: &Validation) -> Vec<Section> {
+    if validation.is_missing() {
+        let reasons = validation.reasons.iter();
+        let reason = reasons.filter(|finding| finding.kind == FindingKind::Missing);
+        let section = Section::new("validation", "Comparison with held-out data")
+            .prose("The model was not compared with the held-out data.");
+        return vec![section.with(SectionPart::Findings(reason.cloned().collect()))];
+    }
     let roles: Vec<Role> = validation
         .rollouts
         .iter()
