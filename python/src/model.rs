@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ergode::report::{validation_page, write_figures};
+use ergode::report::{EquationFormat, validation_page, write_figures};
 use ergode::systems::ExactFields;
 use ergode::{
     FitConfig, FitOptions, ModelField, RunFolder, fit_with, simulate_model, simulation_protocol,
@@ -117,6 +117,22 @@ impl Fitted {
     /// `results.json`.
     fn results(&self) -> String {
         json!(self.inner.results()).to_string()
+    }
+
+    /// Drift and diffusion written out: text, latex, python, julia or rust.
+    fn equation(&self, format: &str) -> PyResult<String> {
+        let format = EquationFormat::by_name(format).ok_or_else(|| {
+            InputError::new_err(format!(
+                "there is no format '{format}'; the formats are text, latex, python, julia and rust"
+            ))
+        })?;
+        let equation = self.inner.model.written_equation().ok_or_else(|| {
+            InputError::new_err(
+                "the drift or the diffusion of this model is no polynomial: it has a network, a ring, or a \
+                 score of logarithms; fit with recipe=\"generator\"",
+            )
+        })?;
+        Ok(equation.write(format))
     }
 
     /// The configuration as JSON.

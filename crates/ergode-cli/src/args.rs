@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ergode::ReadOptions;
+use ergode::io::RepeatedTimes;
 
 /// Learn a Langevin equation from time series and test it on held-out data.
 ///
@@ -38,6 +39,7 @@ pub(crate) enum Command {
     Eval(Eval),
     Validate(Validate),
     Report(Report),
+    Equation(Equation),
     Reproduce(Reproduce),
     Generate(Generate),
     Convert(Convert),
@@ -52,7 +54,7 @@ pub(crate) enum Command {
         ergode demo\n  \
         ergode demo double-well -o my-demo")]
 pub(crate) struct Demo {
-    /// Reference system: affine2d, cir, double-well or ou.
+    /// Reference system: affine2d, cir, double-well, mueller-brown, ou, prinz or triple-well.
     #[arg(default_value = "affine2d")]
     pub(crate) system: String,
     /// Folder for the data, the model, results.json and report.html.
@@ -89,6 +91,27 @@ pub(crate) struct Reading {
     /// Array with the values, for files with several arrays [default: x].
     #[arg(long, value_name = "NAME")]
     pub(crate) array: Option<String>,
+    /// Rows with the time of the row before: take their mean, take the first, or refuse the file.
+    #[arg(long, value_name = "RULE", default_value = "mean")]
+    pub(crate) repeated: Repeated,
+}
+
+/// Rule for rows with the same time.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Repeated {
+    Mean,
+    First,
+    Error,
+}
+
+impl From<Repeated> for RepeatedTimes {
+    fn from(rule: Repeated) -> Self {
+        match rule {
+            Repeated::Mean => Self::Mean,
+            Repeated::First => Self::First,
+            Repeated::Error => Self::Error,
+        }
+    }
 }
 
 impl Reading {
@@ -100,6 +123,7 @@ impl Reading {
             time: self.time_column.clone(),
             columns: self.columns.clone(),
             array: self.array.clone(),
+            repeated: self.repeated.into(),
             memory: None,
         }
     }
@@ -218,7 +242,7 @@ pub(crate) struct Simulate {
     /// Time of the first sample, which sets the phase of a cycle [default: start of the record].
     ///
     /// The output includes the trend only if all its times lie within the record.
-    #[arg(long, value_name = "T", allow_negative_numbers = true)]
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
     pub(crate) start: Option<f64>,
     /// Write the whole state, including delayed coordinates, instead of the observed coordinates.
     #[arg(long, conflicts_with = "start")]
@@ -260,6 +284,39 @@ pub(crate) struct Validate {
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: Reading,
+}
+
+/// Write the learned equation: drift and diffusion in the units of the record.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode equation run\n  \
+        ergode equation run --format latex\n  \
+        ergode equation run --format python -o model.py")]
+pub(crate) struct Equation {
+    /// Folder of a run.
+    pub(crate) run: PathBuf,
+    /// Text and LaTeX leave out terms below two standard errors; JSON and source code have every term.
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: EquationName,
+    /// Write to this file instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EquationName {
+    /// Plain text with standard errors.
+    Text,
+    /// LaTeX with standard errors.
+    Latex,
+    /// Every term with its standard error.
+    Json,
+    /// Functions for Python and NumPy, and a simulation.
+    Python,
+    /// Functions for Julia.
+    Julia,
+    /// Functions for Rust.
+    Rust,
 }
 
 /// Rewrite the report page of a run, or export its figures.
@@ -340,13 +397,20 @@ pub(crate) enum ScaleName {
 /// Generate data of a reference system with known exact answers
 ///
 /// Systems:
-///   affine2d     two dimensions, nonreversible, affine multiplicative noise (in the paper)
-///   cir          Cox-Ingersoll-Ross square-root diffusion
-///   double-well  one dimension, bimodal, multiplicative noise
-///   ou           Ornstein-Uhlenbeck, any dimension
-///   softspin     periodic soft-spin chain, 36 dimensions (in the paper)
+///   affine2d         two dimensions, nonreversible, affine multiplicative noise (in the paper)
+///   cir              Cox-Ingersoll-Ross square-root diffusion
+///   double-well      one dimension, bimodal, multiplicative noise
+///   fitzhugh-nagumo  excitable cell, two dimensions
+///   limit-cycle      noisy limit cycle, affine diffusion, two dimensions (coordinates=3: three)
+///   lorenz63         Lorenz' equations of 1963 with noise, three dimensions
+///   mueller-brown    three minima and a bent valley, two dimensions
+///   ou               Ornstein-Uhlenbeck, any dimension
+///   prinz            four wells, one dimension
+///   softspin         periodic soft-spin chain, 36 dimensions (in the paper)
+///   triple-well      two deep wells and a shallow one, two dimensions
+///   van-der-pol      Van der Pol oscillator with noise, two dimensions
 ///
-/// The default simulation settings are those of the paper.
+/// The default simulation settings of the paper's systems are those of the paper.
 #[derive(Debug, Args)]
 #[command(
     verbatim_doc_comment,
@@ -430,8 +494,7 @@ pub(crate) enum SchemeName {
 /// quoted pattern with * and ?; its files form one ensemble, in the order of their names. All commands
 /// accept the same inputs.
 ///
-/// Conversion works for files of any size: rows are read in blocks, except for .npz, which is held in
-/// memory. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
+/// Conversion works for files of any size: rows are read in blocks. Other commands read .npy files above 1 GiB from disk; convert other files above 4 GiB
 /// to .npy first.
 #[derive(Debug, Args)]
 #[command(

@@ -27,8 +27,7 @@ pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
     if let Some(path) = &arguments.html {
         let _ = write!(sentence, "\nreport: {}", shown(path));
     }
-    report(json, &result, &sentence);
-    Ok(())
+    report(json, &result, &sentence)
 }
 
 fn severity(finding: &Finding) -> &'static str {

@@ -4,7 +4,7 @@ use ergode::convert_ensemble;
 use serde_json::json;
 
 use crate::args::Convert;
-use crate::output::{Failed, grouped, report, shown, trajectories};
+use crate::output::{Failed, grouped, note, report, shown, trajectories};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
         )
     })?;
     for warning in &made.warnings {
-        eprintln!("warning: {warning}");
+        note(&format!("warning: {warning}"));
     }
     let result = json!({
         "file": shown(&arguments.output),
@@ -36,6 +36,5 @@ pub(crate) fn run(arguments: &Convert, json: bool) -> Result<(), Failed> {
         made.names.join(", "),
         trajectories(made.trajectories),
     );
-    report(json, &result, &sentence);
-    Ok(())
+    report(json, &result, &sentence)
 }

@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         }
         ("softspin", _) | (_, None) => {
             return Err(Failed::input(format!(
-                "no demo of {:?}; choose affine2d, cir, double-well or ou",
+                "no demo of {:?}; choose affine2d, cir, double-well, mueller-brown, ou, prinz \
+                 or triple-well",
                 arguments.system
             )));
         }
@@ -42,6 +43,5 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         ..FitConfig::default()
     };
     let fitted = fit(&ensemble, &config, &arguments.output, Some(exact))?;
-    show(fitted.results(), &arguments.output, json);
-    Ok(())
+    show(fitted.results(), &arguments.output, json)
 }

@@ -1,6 +1,6 @@
 //! `ergode eval`: the fields of a fitted model at given states.
 
-use ergode::io::write_arrays;
+use ergode::io::{RepeatedTimes, write_arrays};
 use ergode::{Control, LangevinModel, ModelField, ReadOptions, read_ensemble};
 use ndarray::{Array2, ArrayD};
 use serde_json::{Map, json};
@@ -20,13 +20,17 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         )));
     }
     let model = LangevinModel::load(&arguments.run)?;
-    // States need no times: if the file has none, any interval will do.
-    let even = ReadOptions {
-        dt: Some(1.0),
+    // States need no times: if the file has none, any interval will do. None may be put together.
+    let timed = ReadOptions {
+        repeated: RepeatedTimes::Error,
         ..ReadOptions::default()
     };
+    let even = ReadOptions {
+        dt: Some(1.0),
+        ..timed.clone()
+    };
     let control = Control::new();
-    let points = read_ensemble(&arguments.points, &ReadOptions::default(), &control)
+    let points = read_ensemble(&arguments.points, &timed, &control)
         .or_else(|_| read_ensemble(&arguments.points, &even, &control))?;
     if points.dim() != model.dim() {
         return Err(Failed::input(format!(
@@ -92,8 +96,7 @@ pub(crate) fn run(arguments: &Eval, json: bool) -> Result<(), Failed> {
         "file": shown(&arguments.output), "states": n, "arrays": names,
         "without_stderr": missing,
     });
-    report(json, &result, &sentence);
-    Ok(())
+    report(json, &result, &sentence)
 }
 
 /// A tile, whose last axis are the states, as an array whose first axis they are.

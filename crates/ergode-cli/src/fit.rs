@@ -1,6 +1,5 @@
 //! `ergode fit`.
 
-use std::fs;
 use std::path::Path;
 
 use ergode::systems::ExactFields;
@@ -10,7 +9,7 @@ use ergode::{
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
-use crate::output::{Failed, report, shown};
+use crate::output::{Failed, read_text, report, shown};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
@@ -21,8 +20,7 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
         read_ensemble(&arguments.data, &options, control)
     })?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
-    show(fitted.results(), &arguments.output, json);
-    Ok(())
+    show(fitted.results(), &arguments.output, json)
 }
 
 /// The configuration file, then the changes of the command line.
@@ -30,8 +28,7 @@ fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
     let base = match &arguments.config {
         None => FitConfig::default(),
         Some(path) => {
-            let text = fs::read_to_string(path)
-                .map_err(|error| Failed::input(format!("{}: {error}", shown(path))))?;
+            let text = read_text(path)?;
             FitConfig::from_toml(&text)
                 .map_err(|error| Failed::input(format!("{}: {error}", shown(path))))?
         }
@@ -41,6 +38,7 @@ fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
     config.mobility.recipe = arguments
         .recipe
         .map_or(config.mobility.recipe, Recipe::from);
+    config.check()?;
     Ok(config)
 }
 
@@ -98,7 +96,7 @@ pub(crate) fn resumable(error: Error, output: &Path) -> Failed {
 }
 
 /// Print the summary of a fit, its verdict and the path of its report.
-pub(crate) fn show(results: &Results, output: &Path, json: bool) {
+pub(crate) fn show(results: &Results, output: &Path, json: bool) -> Result<(), Failed> {
     let page = output.join("report.html");
     let validation = &results.validation;
     let mut lines = vec![
@@ -141,7 +139,7 @@ pub(crate) fn show(results: &Results, output: &Path, json: bool) {
     lines.push(format!("report: {}", shown(&page)));
     let mut value = serde_json::to_value(results).expect("results are plain data");
     value["report"] = shown(&page).into();
-    report(json, &value, &lines.join("\n"));
+    report(json, &value, &lines.join("\n"))
 }
 
 pub(crate) fn verdict_name(verdict: Verdict) -> &'static str {

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Generate, json: bool) -> Result<(), Failed> {
         config.save_every,
         start.elapsed().as_secs_f64(),
     );
-    report(json, &result, &sentence);
+    report(json, &result, &sentence)?;
     if failures.is_empty() {
         return Ok(());
     }
@@ -97,10 +97,13 @@ fn make(
 ) -> Result<Vec<Failure>, Failed> {
     let config = &protocol.simulate;
     let budget = arguments.memory * (1u64 << 30) as f64;
-    if budget.is_nan() || budget < 1e6 {
-        return Err(Failed::input("--memory must be at least 0.001 GiB"));
+    if !(1e6..=1e18).contains(&budget) {
+        return Err(Failed::input(format!(
+            "--memory {:e}: give a number of GiB from 0.001 to 1e9",
+            arguments.memory
+        )));
     }
-    let bytes = config.samples()? as f64 * (config.trajectories * system.dim() * 8) as f64;
+    let bytes = config.samples()? as f64 * config.trajectories as f64 * system.dim() as f64 * 8.0;
     let (poisson, missing) = (arguments.poisson, arguments.missing);
     if poisson || missing != 0.0 {
         let run = ergode::systems::generate_uneven(system, protocol, poisson, missing, control)?;

@@ -5,6 +5,7 @@ mod check;
 mod completions;
 mod convert;
 mod demo;
+mod equation;
 mod eval;
 mod fit;
 mod generate;
@@ -13,6 +14,7 @@ mod progress;
 mod report;
 mod reproduce;
 mod simulate;
+mod threads;
 mod validate;
 
 use std::process::ExitCode;
@@ -24,6 +26,7 @@ use output::Failed;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    threads::start();
     progress::stop_on_interrupt();
     let json = arguments.json;
     let outcome = match &arguments.command {
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
         Command::Eval(eval) => eval::run(eval, json),
         Command::Validate(validate) => validate::run(validate, json),
         Command::Report(report) => report::run(report, json),
+        Command::Equation(equation) => equation::run(equation, json),
         Command::Reproduce(reproduce) => reproduce::run(reproduce, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),
@@ -42,7 +46,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(Failed { message, code }) => {
-            eprintln!("error: {message}");
+            output::note(&format!("error: {message}"));
             ExitCode::from(code)
         }
     }

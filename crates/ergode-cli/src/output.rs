@@ -1,8 +1,10 @@
 //! Results, failures and exit codes.
 
 use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 
+use ergode::printable;
 use serde_json::Value;
 
 /// Why a command failed: the message for the user, and the exit code (2 for bad input, else 1).
@@ -16,7 +18,7 @@ impl Failed {
     /// A failure caused by the user's input.
     pub(crate) fn input(message: impl Into<String>) -> Self {
         Self {
-            message: message.into(),
+            message: printable(&message.into()),
             code: 2,
         }
     }
@@ -40,12 +42,46 @@ impl From<ergode::Error> for Failed {
 }
 
 /// Print the result as JSON or as a sentence.
-pub(crate) fn report(json: bool, result: &Value, sentence: &str) {
-    if json {
-        println!("{result}");
-    } else {
-        println!("{sentence}");
+pub(crate) fn report(json: bool, result: &Value, sentence: &str) -> Result<(), Failed> {
+    match json {
+        true => print(&format!("{result}\n")),
+        false => print(&format!("{sentence}\n")),
     }
+}
+
+/// Print text; a reader that has seen enough, such as `head`, is no failure.
+pub(crate) fn print(text: &str) -> Result<(), Failed> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failed::other(format!(
+            "the result could not be printed to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Print a line to stderr. Where stderr is closed or full, there is nobody to tell.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The longest configuration.
+const LONGEST: u64 = 1 << 24;
+
+/// Read a text file, which may be a pipe.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failed> {
+    let failed =
+        |problem: &dyn std::fmt::Display| Failed::input(format!("{}: {problem}", shown(path)));
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|error| failed(&error))?;
+    let read = file.take(LONGEST + 1).read_to_end(&mut bytes);
+    read.map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > LONGEST {
+        return Err(failed(&format!(
+            "has more than {LONGEST} bytes; give a configuration file in TOML"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|_| failed(&"is not text in UTF-8"))
 }
 
 /// Write a text file to a temporary name, then rename it.
@@ -68,9 +104,9 @@ pub(crate) fn write_text(path: &Path, text: &str) -> Result<(), Failed> {
         })
 }
 
-/// A path as text.
+/// A path as text of one line.
 pub(crate) fn shown(path: &Path) -> String {
-    path.display().to_string()
+    printable(&path.display().to_string())
 }
 
 /// `1` as `1 trajectory`, `16` as `16 trajectories`.

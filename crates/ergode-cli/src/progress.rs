@@ -2,10 +2,13 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use ergode::Control;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::{self, note};
 
 /// The handle through which Ctrl-C stops the work.
 pub(crate) static CONTROL: Control = Control::new();
@@ -21,11 +24,13 @@ pub(crate) fn stop_on_interrupt() {
         if CONTROL.stopped() {
             std::process::exit(1);
         }
-        eprintln!("stopping; press Ctrl-C again to quit immediately");
+        note("stopping; press Ctrl-C again to quit immediately");
         CONTROL.stop();
     };
     if let Err(error) = ctrlc::set_handler(handler) {
-        eprintln!("warning: Ctrl-C will leave temporary files behind ({error})");
+        note(&format!(
+            "warning: Ctrl-C will leave temporary files behind ({error})"
+        ));
     }
 }
 
@@ -34,11 +39,12 @@ pub(crate) fn watched<T: Send>(what: &str, work: impl FnOnce(&Control) -> T + Se
     let finished = AtomicBool::new(false);
     CONTROL.stage(what);
     std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(&finished, what));
-        let _end = End {
+        let watcher = Builder::new().spawn_scoped(scope, || watch(&finished, what));
+        // Without a thread to spare, the work goes on in silence.
+        let _end = watcher.ok().map(|watcher| End {
             finished: &finished,
             watcher: watcher.thread().clone(),
-        };
+        });
         work(&CONTROL)
     })
 }
@@ -68,7 +74,7 @@ fn watch(finished: &AtomicBool, first: &str) {
         if stage != what {
             (what, start) = (stage, Instant::now());
             if !std::io::stderr().is_terminal() {
-                eprintln!("{what}");
+                note(&what);
             }
         }
         if start.elapsed() < PATIENCE || total == 0 {
@@ -92,13 +98,14 @@ fn watch(finished: &AtomicBool, first: &str) {
                 format!(", {left:.0} s left")
             });
             let left = left.unwrap_or_default();
-            let note = CONTROL.note();
-            let note = if note.is_empty() {
-                note
+            let more = CONTROL.note();
+            let more = if more.is_empty() {
+                more
             } else {
-                format!(", {note}")
+                format!(", {more}")
             };
-            eprintln!("{what}: {:.0} %{left}{note}", 100.0 * fraction);
+            let percent = 100.0 * fraction;
+            output::note(&format!("{what}: {percent:.0} %{left}{more}"));
         }
     }
     if let Some(bar) = bar {

@@ -13,8 +13,7 @@ pub(crate) fn run(arguments: &Report, json: bool) -> Result<(), Failed> {
         let files = write_figures(&page, folder)?;
         let names: Vec<String> = files.iter().map(|file| shown(file)).collect();
         let sentence = format!("{} figures in {}", names.len(), shown(folder));
-        report(json, &json!({"figures": names}), &sentence);
-        return Ok(());
+        return report(json, &json!({"figures": names}), &sentence);
     }
     let path = arguments.run.join("report.html");
     write_text(&path, &page.html())?;
@@ -22,6 +21,5 @@ pub(crate) fn run(arguments: &Report, json: bool) -> Result<(), Failed> {
         json,
         &json!({"report": shown(&path)}),
         &format!("report: {}", shown(&path)),
-    );
-    Ok(())
+    )
 }

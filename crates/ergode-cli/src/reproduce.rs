@@ -31,6 +31,5 @@ pub(crate) fn run(arguments: &Reproduce, json: bool) -> Result<(), Failed> {
         reproduce(&config, &folder, control)
     })
     .map_err(|error| resumable(error, output))?;
-    show(&results, output, json);
-    Ok(())
+    show(&results, output, json)
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Simulate, json: bool) -> Result<(), Failed> {
         100.0 * run.out_of_support,
         start.elapsed().as_secs_f64()
     );
-    report(json, &result, &sentence);
+    report(json, &result, &sentence)?;
     if failures.is_empty() {
         return Ok(());
     }

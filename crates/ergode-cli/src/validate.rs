@@ -1,7 +1,5 @@
 //! `ergode validate`: a fitted model against data.
 
-use std::fs;
-
 use ergode::{FitConfig, Fitted, read_ensemble, validate_model};
 use serde_json::json;
 
@@ -13,13 +11,9 @@ use crate::progress::watched;
 pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
     let fitted = Fitted::load(&arguments.run)?;
     let Some(data) = &arguments.against else {
-        show(fitted.results(), &arguments.run, json);
-        return Ok(());
+        return show(fitted.results(), &arguments.run, json);
     };
-    let path = arguments.run.join("config.toml");
-    let text = fs::read_to_string(&path)
-        .map_err(|error| Failed::input(format!("{}: {error}", shown(&path))))?;
-    let config = FitConfig::from_toml(&text)?;
+    let config = FitConfig::from_toml(&fitted.record.configuration)?;
     let options = arguments.reading.options();
     let ensemble = watched("reading", |control| read_ensemble(data, &options, control))?;
     let (validation, runs) = watched("simulating and validating", |control| {
@@ -45,6 +39,5 @@ pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
             .map(|reason| format!("  - {}", reason.message)),
     );
     lines.push(format!("verdict: {}", verdict_name(validation.verdict)));
-    report(json, &result, &lines.join("\n"));
-    Ok(())
+    report(json, &result, &lines.join("\n"))
 }

@@ -17,9 +17,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 enum Kind {
     #[error("{0}")]
     Input(String),
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {message}", printable(&path.display().to_string()))]
     File { path: PathBuf, message: String },
-    #[error("{}: {source}{}", path.display(), advice(source))]
+    #[error("{}: {source}{}", printable(&path.display().to_string()), advice(source))]
     Io {
         path: PathBuf,
         source: std::io::Error,
@@ -46,17 +46,31 @@ fn advice(source: &std::io::Error) -> &'static str {
     }
 }
 
+/// A text of one line, in which control characters, such as those of a terminal, are escaped.
+///
+/// Names and paths come from users and from files; whatever prints them passes them through here.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}') {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
 impl Error {
     /// Input that cannot be used: parameters, shapes, values.
     pub(crate) fn input(message: impl Into<String>) -> Self {
-        Self(Box::new(Kind::Input(message.into())))
+        Self(Box::new(Kind::Input(printable(&message.into()))))
     }
 
     /// A file whose content cannot be used.
     pub(crate) fn file(path: &Path, message: impl Into<String>) -> Self {
         Self(Box::new(Kind::File {
             path: path.to_owned(),
-            message: message.into(),
+            message: printable(&message.into()),
         }))
     }
 
@@ -70,7 +84,7 @@ impl Error {
 
     /// A computation that cannot be completed.
     pub(crate) fn numerical(message: impl Into<String>) -> Self {
-        Self(Box::new(Kind::Numerical(message.into())))
+        Self(Box::new(Kind::Numerical(printable(&message.into()))))
     }
 
     /// The caller asked to stop.
@@ -130,5 +144,21 @@ pub(crate) fn require_positive(name: &str, value: f64) -> Result<()> {
         Err(Error::input(format!(
             "{name} must be positive and finite, not {value}"
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_move_the_cursor_or_begin_a_line() {
+        assert_eq!(printable("a\u{1b}[31m\nb\tµ"), "a\\u{1b}[31m\\nb\\tµ");
+        let path = Path::new("a\nb.csv");
+        let shown = Error::file(path, "column 'x\r'").to_string();
+        assert_eq!(shown, "a\\nb.csv: column 'x\\r'");
+        let missing = std::io::Error::from(std::io::ErrorKind::NotFound);
+        assert!(!Error::io(path, missing).to_string().contains('\n'));
+        assert_eq!(Error::input("a\nb").to_string(), "a\\nb");
     }
 }

@@ -76,8 +76,34 @@ finding_kinds! {
     NonStationary = "nonstationary",
     /// A periodic part.
     Cycle = "cycle",
-    /// Measurement noise.
+    /// Measurement noise, or motion faster than the sampling interval.
     Noise = "noise",
+    /// Motion much faster than the decorrelation time, over several samples.
+    FastMotion = "fast-motion",
+    /// A wrapped angle.
+    Angle = "angle",
+    /// Values that samples never pass.
+    Bounds = "bounds",
+    /// Values on a lattice.
+    Quantised = "quantised",
+    /// Isolated samples far from their neighbours.
+    Outliers = "outliers",
+    /// Heavy tails.
+    HeavyTails = "heavy-tails",
+    /// Trajectories that differ from each other.
+    Trajectories = "trajectories",
+    /// Samples on a curve or surface.
+    Curve = "curve",
+    /// Noise that enters through a velocity.
+    SecondOrder = "second-order",
+    /// Motion without noise.
+    Deterministic = "deterministic",
+    /// No correlation from sample to sample.
+    WhiteNoise = "white-noise",
+    /// No return to a mean.
+    RandomWalk = "random-walk",
+    /// Samples with the same time.
+    RepeatedTimes = "repeated-times",
     /// Coordinates that are not Markov.
     NonMarkov = "non-markov",
     /// Coordinates that are linearly dependent.

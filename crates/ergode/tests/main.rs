@@ -1,6 +1,7 @@
 //! The integration tests of the library, in one binary.
 
 mod check;
+mod check_sees;
 mod data;
 mod data_support;
 mod invariance;
@@ -39,6 +40,7 @@ mod score_neural;
 mod simulate;
 mod support;
 mod systems;
+mod systems_stationary;
 mod validate;
 mod validate_physics;
 mod validate_ring;

@@ -11,6 +11,7 @@ use ergode::score::{ClosedFormScore, Confinement, Gradients, SpinFields, VectorF
 use ergode::systems::SoftSpin;
 use ergode::{Ensemble, LangevinModel};
 use ndarray::{Array1, Array2, array};
+use serde_json::Value;
 use tempfile::tempdir;
 
 use crate::model::{
@@ -215,4 +216,46 @@ fn a_score_in_fields_of_ones_own_is_refused() {
         "{error}"
     );
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Doubles the first number with a fraction.
+fn double(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) if number.is_f64() && number.as_f64() != Some(0.0) => {
+            *value = Value::from(2.0 * number.as_f64().unwrap());
+            true
+        }
+        Value::Array(list) => list.iter_mut().any(double),
+        Value::Object(map) => map.values_mut().any(double),
+        _ => false,
+    }
+}
+
+#[test]
+fn a_description_that_was_changed_by_hand_is_refused() {
+    let rewrite = |folder: &Path, change: &dyn Fn(&mut Value)| {
+        let path = folder.join("model.json");
+        let mut description: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        change(&mut description);
+        fs::write(&path, description.to_string()).unwrap();
+    };
+    let changes: [&dyn Fn(&mut Value); 3] = [
+        &|value| assert!(double(&mut value["score"])),
+        &|value| value["provenance"]["seed"] = 77.into(),
+        &|value| value["names"] = serde_json::json!(["x", "z"]),
+    ];
+    for change in changes {
+        let message = refusal(|folder| rewrite(folder, change));
+        assert!(
+            message.contains("model.json: was changed after it was written"),
+            "{message}"
+        );
+    }
+    // The twin: laid out anew, but the same.
+    let folder = tempdir().unwrap();
+    let model = polynomial_model();
+    model.save(folder.path()).unwrap();
+    rewrite(folder.path(), &|_| {});
+    let read = LangevinModel::load(folder.path()).unwrap();
+    assert_eq!(fields(&model), fields(&read));
 }

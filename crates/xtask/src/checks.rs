@@ -8,6 +8,7 @@ use crate::pages;
 use crate::process;
 use crate::python::Environment;
 use crate::workspace::Workspace;
+use crate::zoo;
 
 /// The Python packages that the tests need.
 const TEST_REQUIREMENTS: &[&str] = &[
@@ -53,6 +54,11 @@ const RUST_TESTS: &[Step] = &[Step {
     run: test_rust,
 }];
 
+const ZOO: &[Step] = &[Step {
+    name: "quick zoo",
+    run: zoo::check,
+}];
+
 /// The steps that need a Python environment and a browser.
 const OUTER_TESTS: &[Step] = &[
     Step {
@@ -85,7 +91,8 @@ pub fn test_quickly(workspace: &Workspace) -> Result<(), String> {
 /// Runs every check, then prints how long each took.
 pub fn ci(workspace: &Workspace) -> Result<(), String> {
     let mut times = Vec::new();
-    let outcome = run_all(workspace, LINT_STEPS.iter().chain(RUST_TESTS), &mut times);
+    let first = LINT_STEPS.iter().chain(RUST_TESTS).chain(ZOO);
+    let outcome = run_all(workspace, first, &mut times);
     print!("\n{}", time_table(&times));
     outcome
 }

@@ -8,6 +8,7 @@ mod paper;
 mod process;
 mod python;
 mod workspace;
+mod zoo;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
         ["order"] => order::check(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
         ["bench", rest @ ..] => bench::run(rest),
+        ["zoo", rest @ ..] => zoo::run(&Workspace::locate()?, rest),
         ["paper", rest @ ..] => paper::write(&Workspace::locate()?, rest),
         [] => Err(format!("no command given\n\n{}", help())),
         ["help" | "test" | "pages" | "order" | "ci", extra, ..] => {
@@ -63,6 +65,9 @@ Commands:
   paper [--scale small|paper | --finished]
                        run the paper's benchmarks that are not finished, and write docs/paper.md;
                        --finished skips them
+  zoo [CASE..] [--quick] [--json] [--alone] [--limit SECONDS] [--write FILE]
+                       fit records with known answers with defaults, beside other methods (--alone: without them);
+                       --quick: ten cases, short records; --write docs/zoo.md: the page too
   help                 print this text
 
 Benchmarks:
@@ -87,7 +92,7 @@ mod tests {
     fn help_names_every_command_and_benchmark() {
         let text = help();
         for word in [
-            "test", "pages", "order", "ci", "bench", "paper", "help", "simulate",
+            "test", "pages", "order", "ci", "bench", "paper", "zoo", "help", "simulate",
         ] {
             assert!(text.contains(&format!("\n  {word} ")), "{word}");
         }

@@ -73,6 +73,11 @@ impl Environment {
         process::stream_to_stderr(command.arg(wheel.path()))
     }
 
+    /// The interpreter.
+    pub fn interpreter(&self) -> &Path {
+        &self.interpreter
+    }
+
     /// A command that runs a module with the interpreter of the environment.
     pub fn module(&self, name: &str) -> Command {
         let mut command = Command::new(&self.interpreter);

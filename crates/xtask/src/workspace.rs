@@ -48,6 +48,12 @@ impl Workspace {
         self.target.join("debug").join(name)
     }
 
+    /// An example of the library in its debug build.
+    pub fn debug_example(&self, name: &str) -> PathBuf {
+        let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        self.target.join("debug").join("examples").join(name)
+    }
+
     /// A Cargo command that runs at the root and builds in the same target directory.
     pub fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new(cargo_program());

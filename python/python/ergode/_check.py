@@ -50,8 +50,13 @@ class Check:
     usable_lags : tuple of float
         First and last lag that a fit should use.
     coordinates : list of dict
-        One entry per coordinate: name, mean, std, decorrelation_time, integrated_time, effective_samples,
-        autocorrelation (lag, value, standard error).
+        One entry per coordinate: name, mean, std, decorrelation_time, crossing_time, integrated_time,
+        effective_samples, autocorrelation (lag, value, standard error), and what its samples show: bounds,
+        angle, quantum (step of a lattice), outliers, tail_index, motion.
+    curve : dict or None
+        The curve or surface on which all samples lie: coordinates, degree, eigenvalue.
+    second_order : tuple of str
+        Coordinates whose noise enters through a velocity that is not observed.
     page : Page
         The findings as a page with figures.
     """
@@ -64,6 +69,8 @@ class Check:
         self.sampling_interval: float = report["sampling_interval"]
         self.usable_lags: tuple[float, float] = tuple(report["usable_lags"])
         self.coordinates: list[dict[str, Any]] = report["coordinates"]
+        self.curve: dict[str, Any] | None = report["curve"]
+        self.second_order: tuple[str, ...] = tuple(report["second_order"])
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a dictionary, as printed by `ergode check --json`."""

@@ -246,6 +246,13 @@ class Langevin(Parameters):
         """(div M)_i = sum_j d_j M_ij, (..., dimension); `return_std` as for `drift`."""
         return self._field("div_mobility", x, return_std)
 
+    def equation(self) -> Equation:
+        """Drift and diffusion as polynomials of the state, in its units, with standard errors.
+
+        Prints as text, shows as a formula in notebooks; `.latex()` and `.to_python()` give source.
+        """
+        return Equation(self._required())
+
     def _field(self, field: str, x: Any, return_std: bool) -> Any:
         if not return_std:
             return self._evaluate(field, x)
@@ -465,6 +472,32 @@ class Langevin(Parameters):
         )
         shown = table(("coefficient of M", "value"), rows) if rows else ""
         return f"<code>{text}</code> {badge(self.validation_.verdict)}<p>{html.escape(facts)}</p>{shown}"
+
+
+class Equation:
+    """A learned equation in the forms that a person or another program reads."""
+
+    def __init__(self, fitted: _core.Fitted) -> None:
+        self._fitted = fitted
+        self._text = fitted.equation("text")
+        terms = json.loads(fitted.results())["equation"]
+        self.drift: dict[str, list[dict[str, Any]]] = terms["drift"]
+        self.diffusion: dict[str, list[dict[str, Any]]] = terms["diffusion"]
+
+    def latex(self) -> str:
+        """LaTeX; terms below two standard errors are left out."""
+        return self._fitted.equation("latex")
+
+    def to_python(self) -> str:
+        """Source of a module with `drift`, `diffusion` and `simulate` that needs only NumPy."""
+        return self._fitted.equation("python")
+
+    def __repr__(self) -> str:
+        return self._text
+
+    def _repr_latex_(self) -> str:
+        body = self.latex().replace("align*", "aligned")
+        return f"$$\n{body}$$"
 
 
 def _at_states(

@@ -23,7 +23,22 @@ from ._core import InputError
 from ._ensemble import Ensemble
 from ._progress import watching
 
-__all__ = ["System", "affine2d", "cir", "double_well", "names", "ou", "softspin"]
+__all__ = [
+    "System",
+    "affine2d",
+    "cir",
+    "double_well",
+    "fitzhugh_nagumo",
+    "limit_cycle",
+    "lorenz63",
+    "mueller_brown",
+    "names",
+    "ou",
+    "prinz",
+    "softspin",
+    "triple_well",
+    "van_der_pol",
+]
 
 
 class System:
@@ -130,11 +145,46 @@ def double_well(**parameters: Any) -> System:
     return System("double-well", parameters)
 
 
+def fitzhugh_nagumo(**parameters: Any) -> System:
+    """FitzHugh-Nagumo model of an excitable cell, two dimensions."""
+    return System("fitzhugh-nagumo", parameters)
+
+
+def limit_cycle(**parameters: Any) -> System:
+    """Noisy limit cycle with affine diffusion, two or three dimensions."""
+    return System("limit-cycle", parameters)
+
+
+def lorenz63(**parameters: Any) -> System:
+    """Lorenz' equations of 1963 with additive noise, three dimensions."""
+    return System("lorenz63", parameters)
+
+
+def mueller_brown(**parameters: Any) -> System:
+    """Motion in the Müller-Brown potential, two dimensions."""
+    return System("mueller-brown", parameters)
+
+
 def ou(**parameters: Any) -> System:
     """Ornstein-Uhlenbeck process, any dimension."""
     return System("ou", parameters)
 
 
+def prinz(**parameters: Any) -> System:
+    """Motion in a potential of four wells, one dimension."""
+    return System("prinz", parameters)
+
+
 def softspin(**parameters: Any) -> System:
     """Periodic chain of soft spins (in the paper)."""
     return System("softspin", parameters)
+
+
+def triple_well(**parameters: Any) -> System:
+    """Motion among two deep wells and a shallow one, two dimensions."""
+    return System("triple-well", parameters)
+
+
+def van_der_pol(**parameters: Any) -> System:
+    """Van der Pol oscillator with additive noise, two dimensions."""
+    return System("van-der-pol", parameters)

@@ -30,7 +30,7 @@ pub struct CheckConfig {
     /// Standard errors from which a violation of Chapman-Kolmogorov is significant.
     pub markov_z: f64,
     /// Size, as a fraction of the variance, from which a violation of Chapman-Kolmogorov counts;
-    /// doubled for more than three coordinates if their products are not observed.
+    /// doubled for more than three coordinates, of which not all products are observed.
     pub markov_size: f64,
     /// Standard errors from which the jump of the autocovariance at lag 0 is significant.
     pub noise_z: f64,

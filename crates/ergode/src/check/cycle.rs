@@ -1,4 +1,4 @@
-//! Cycles: lines in the spectrum.
+//! Cycles: lines in the spectrum that keep their phase.
 
 use std::f64::consts::{LN_2, PI, TAU};
 
@@ -21,6 +21,10 @@ const NEAREST: f64 = 3.0;
 const BACKGROUND: f64 = 45.0;
 /// Most lines in a coordinate.
 const LINES: usize = 4;
+/// Peaks of the spectrum that are tried for a phase that stays.
+const TRIED: usize = 24;
+/// Numbers of parts of the record between which the phase must stay.
+const PARTS: [usize; 2] = [8, 16];
 /// Shortest series that is looked at.
 const SHORTEST: usize = 128;
 
@@ -107,7 +111,9 @@ fn scan(series: Series, longest: f64, config: &CheckConfig) -> Vec<Line> {
             let mut series = series.only(j);
             let mut lines = Vec::new();
             while lines.len() < LINES
-                && let Some(frequency) = strongest(&series, longest, config.cycle_false_alarm)
+                && let Some(frequency) = peaks(&series, longest, config.cycle_false_alarm)
+                    .into_iter()
+                    .find(|f| coherent(&series, *f, config.cycle_false_alarm))
             {
                 let amplitudes = series.amplitudes(0, frequency);
                 series.remove(0, frequency, amplitudes);
@@ -124,14 +130,34 @@ fn scan(series: Series, longest: f64, config: &CheckConfig) -> Vec<Line> {
         .collect()
 }
 
-/// The frequency whose power stands out most from its neighbourhood, where that is significant.
+/// Whether a peak keeps its phase from part to part of the record, as a cycle does and a resonance, whose
+/// phase diffuses, does not.
+///
+/// For K parts of whole periods whose phases are independent, the ratio of [`Series::phase_ratio`] exceeds x
+/// with probability (1 + x/(K−1))^{−(K−1)}. Of fewer periods than that each is a part.
+fn coherent(series: &Series, frequency: f64, false_alarm: f64) -> bool {
+    let periods = series.len() as f64 * series.width * frequency + 1e-6;
+    PARTS.into_iter().all(|parts| {
+        let parts = if periods < PARTS[0] as f64 {
+            periods as usize
+        } else {
+            parts
+        };
+        let nu = (parts - 1) as f64;
+        let critical = nu * ((parts as f64 / false_alarm).powf(1.0 / nu) - 1.0);
+        let ratio = series.phase_ratio(0, frequency, parts);
+        ratio.is_none_or(|ratio| ratio > critical)
+    })
+}
+
+/// The frequencies whose power stands out from its neighbourhood significantly, the clearest first.
 ///
 /// The periodogram is first divided by the spectrum 1/|1 − φ e^{−iω}|² of an autoregression, φ the
 /// correlation of neighbouring bins, then by the larger of the medians of few and of many neighbours
 /// over ln 2. For noise, that ratio exceeds x with probability about (1 + x/n)^{−n}, n the number of
 /// values that the median is worth; so x = n ((M/α)^{1/n} − 1) is exceeded by any of M frequencies
 /// with probability α.
-fn strongest(series: &Series, longest: f64, false_alarm: f64) -> Option<f64> {
+fn peaks(series: &Series, longest: f64, false_alarm: f64) -> Vec<f64> {
     let mut power = series.periodogram(0);
     let half = power.len() - 1;
     let phi = series.neighbour_correlation(0).clamp(0.0, 0.9999);
@@ -141,22 +167,26 @@ fn strongest(series: &Series, longest: f64, false_alarm: f64) -> Option<f64> {
     }
     let padding = 2.0 * half as f64 / series.len() as f64;
     let unit = 1.0 / (2.0 * half as f64 * series.width);
-    let lowest = (PERIODS * padding).max(1.0 / (longest * unit)).ceil() as usize;
+    let lowest = ((PERIODS * padding).max(1.0 / (longest * unit)).ceil() as usize).max(1);
     let independent = series.len() as f64 / 2.0;
     let critical = BACKGROUND * ((independent / false_alarm).powf(1.0 / BACKGROUND) - 1.0);
     let mut scratch = Vec::new();
-    let mut best: Option<(f64, usize)> = None;
+    let mut found: Vec<(f64, usize)> = Vec::new();
     for k in lowest..half {
         let background = NEIGHBOURS
             .iter()
             .map(|far| median_around(&power, k, [NEAREST * padding, far * padding], &mut scratch))
             .fold(0.0, f64::max);
         let ratio = power[k] * LN_2 / background;
-        if ratio > critical && best.is_none_or(|(b, _)| ratio > b) {
-            best = Some((ratio, k));
+        if ratio > critical && power[k] >= power[k - 1] && power[k] >= power[k + 1] {
+            found.push((ratio, k));
         }
     }
-    best.map(|(_, k)| series.refine(0, k as f64 * unit, unit))
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let refined = found.iter().take(TRIED);
+    refined
+        .map(|(_, k)| series.refine(0, *k as f64 * unit, unit))
+        .collect()
 }
 
 /// Median of the values more than `near` and at most `far` places from `k`, the ends left out.

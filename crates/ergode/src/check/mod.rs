@@ -1,16 +1,23 @@
 //! Pre-flight: is the record stationary, long enough, fine enough, Markov, clean?
+//!
+//! What the samples are like one by one is in `law`, how they move in `motion`.
 
 mod cells;
 mod config;
 mod correlation;
+mod curve;
 mod cycle;
 mod duplicate;
+mod excerpt;
+mod law;
 mod markov;
+mod motion;
 mod noise;
 mod record;
 mod report;
 mod series;
 mod stationarity;
+mod trajectories;
 
 use std::borrow::Cow;
 
@@ -20,11 +27,12 @@ use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
 
 pub use config::CheckConfig;
-use correlation::{Correlations, Curve};
+use correlation::Correlations;
+use excerpt::Excerpt;
 pub(crate) use markov::MarkovOutcome;
 use record::Record;
 pub(crate) use record::interval as mean_interval;
-pub use report::{CheckReport, CoordinateReport};
+pub use report::{Angle, Bound, BoundKind, Bounds, CheckReport, CoordinateReport, Curve, Motion};
 
 /// Samples below which nothing is tested.
 const FEWEST: usize = 32;
@@ -58,24 +66,18 @@ pub fn check_ensemble(
     ensemble.intact(examine(ensemble, config, control))
 }
 
-fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Result<CheckReport> {
-    let mut report = blank(ensemble);
+fn examine(given: &Ensemble, config: &CheckConfig, control: &Control) -> Result<CheckReport> {
+    let mut report = blank(given);
+    let (ensemble, jumps) = record::without_jumps(given)?;
+    let ensemble = &*ensemble;
+    report.findings.extend(record::unevenness(ensemble));
+    report.findings.extend(jumps);
     let constant = ensemble.constant_coordinates();
     let active: Vec<usize> = (0..ensemble.dim())
         .filter(|j| !constant.contains(j))
         .collect();
     if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
-        report.findings.push(Finding::new(
-            FindingKind::ShortRecord,
-            Severity::Fail,
-            format!(
-                "too little data to test: {} samples, at most {} in a row, {} coordinates that vary",
-                ensemble.samples(),
-                record::longest(ensemble),
-                active.len()
-            ),
-            "collect more data",
-        ));
+        report.findings.push(too_little(ensemble, active.len()));
         if let Ok(scales) = Standardiser::from_ensemble(ensemble) {
             fill_scales(&mut report, &scales, &active);
         }
@@ -83,6 +85,7 @@ fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Resu
     }
     let original = Record::new(record::columns(ensemble, &active)?, control)?;
     fill_scales(&mut report, &original.scales, &active);
+    let excerpt = Excerpt::collect(&original);
     let (record, hidden_cycle) = without_signals(original, config, control, &mut report.findings)?;
     stationarity::halves(&record, config, control, &mut report.findings)?;
     control.advance(0)?;
@@ -90,24 +93,22 @@ fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Resu
         Correlations::measure(&record, config.decorrelation_threshold, control)?
     {
         let times = scales_of_time(&record, &correlations, &active, config, &mut report);
-        let independent = duplicate::find(
-            &record,
-            &correlations.equal_time,
-            config,
-            &mut report.findings,
-        )?;
-        let noisy = noise::find(&record, &correlations, &times, config, &mut report.findings);
+        let found = &mut report.findings;
+        let independent = duplicate::find(&record, &correlations.equal_time, config, found)?;
+        let noisy = noise::find(&record, &correlations, &times, config, found);
         let noisy = noisy.contains(&true);
         usable_lags(&mut report, if noisy { record.interval } else { 0.0 });
+        law::examine(&excerpt, &active, &mut report);
+        motion::examine(&excerpt, &correlations, &active, &mut report)?;
+        report.curve = curve::find(&excerpt, &independent, &mut report.findings)?;
+        trajectories::compare(&record, config, &mut report.findings)?;
+        control.advance(0)?;
         let known: Vec<f64> = independent.iter().filter_map(|&k| times[k]).collect();
         if known.len() == independent.len() && !hidden_cycle {
             let setting = markov::Setting {
                 coordinates: &independent,
                 observed: independent.len(),
-                times: [
-                    known.iter().copied().fold(f64::INFINITY, f64::min),
-                    known.iter().copied().fold(0.0, f64::max),
-                ],
+                times: extremes(&known),
                 effective: active
                     .iter()
                     .map(|&j| report.coordinates[j].effective_samples)
@@ -119,6 +120,27 @@ fn examine(ensemble: &Ensemble, config: &CheckConfig, control: &Control) -> Resu
         }
     }
     Ok(report.conclude())
+}
+
+fn too_little(ensemble: &Ensemble, active: usize) -> Finding {
+    Finding::new(
+        FindingKind::ShortRecord,
+        Severity::Fail,
+        format!(
+            "too little data to test: {} samples, at most {} in a row, {active} coordinates that vary",
+            ensemble.samples(),
+            record::longest(ensemble),
+        ),
+        "collect more data",
+    )
+}
+
+fn extremes(times: &[f64]) -> [f64; 2] {
+    let all = times.iter().copied();
+    [
+        all.clone().fold(f64::INFINITY, f64::min),
+        all.fold(0.0, f64::max),
+    ]
 }
 
 /// A cycle that stands out of a spectrum and is large enough to matter.
@@ -155,10 +177,7 @@ pub(crate) fn test_markov(
     config: &CheckConfig,
     control: &Control,
 ) -> Result<Option<MarkovOutcome>> {
-    let known = report
-        .coordinates
-        .iter()
-        .filter_map(|c| c.decorrelation_time);
+    let known = report.coordinates.iter().filter_map(|c| c.crossing_time);
     let known: Vec<f64> = known.collect();
     if known.len() < report.coordinates.len() {
         return Ok(None);
@@ -168,10 +187,7 @@ pub(crate) fn test_markov(
     let setting = markov::Setting {
         coordinates: &coordinates,
         observed,
-        times: [
-            known.iter().copied().fold(f64::INFINITY, f64::min),
-            known.iter().copied().fold(0.0, f64::max),
-        ],
+        times: extremes(&known),
         effective: effective.fold(f64::INFINITY, f64::min),
         noisy: report
             .findings
@@ -182,25 +198,37 @@ pub(crate) fn test_markov(
     markov::test(&record, &setting, config, control)
 }
 
-/// The lag at which the autocorrelation of each coordinate falls below 0.05; none where the record is
-/// too short to show it, or the coordinate constant.
+/// The lag at which the envelope of the autocorrelation of each coordinate falls below 0.05. Where the record
+/// is too short to show it, the last lag that it has; none for a constant coordinate, or where no two samples
+/// follow one another.
 pub(crate) fn decorrelation_times(
     ensemble: &Ensemble,
     control: &Control,
 ) -> Result<Vec<Option<f64>>> {
     let threshold = CheckConfig::default().decorrelation_threshold;
+    let (ensemble, _) = record::without_jumps(ensemble)?;
+    let ensemble = &*ensemble;
     let constant = ensemble.constant_coordinates();
     let active: Vec<usize> = (0..ensemble.dim())
         .filter(|j| !constant.contains(j))
         .collect();
     let mut times = vec![None; ensemble.dim()];
-    if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
+    let longest = record::longest(ensemble);
+    if longest < 2 || active.is_empty() {
+        return Ok(times);
+    }
+    let last = record::interval(ensemble) * ((longest - 1) / 2).max(1) as f64;
+    for &j in &active {
+        times[j] = Some(last);
+    }
+    if ensemble.samples() < FEWEST {
         return Ok(times);
     }
     let record = Record::new(record::columns(ensemble, &active)?, control)?;
     if let Some(correlations) = Correlations::measure(&record, threshold, control)? {
         for (j, curve) in active.iter().zip(&correlations.curves) {
-            times[*j] = curve.decorrelation_time(threshold);
+            let estimate = curve.decorrelation_time(threshold);
+            times[*j] = estimate.or_else(|| curve.lags.last().copied());
         }
     }
     Ok(times)
@@ -217,8 +245,8 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
         })
         .collect();
     let mut findings: Vec<Finding> = findings;
-    findings.extend(record::unevenness(ensemble));
     findings.extend(record::gaps(ensemble));
+    findings.extend(record::repeated(ensemble));
     let mut row = vec![0.0; ensemble.dim()];
     let start = &ensemble.segments()[0];
     ensemble.trajectories()[start.trajectory].row(start.rows.start, &mut row);
@@ -232,9 +260,16 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
             mean: row[j],
             std: 0.0,
             decorrelation_time: None,
+            crossing_time: None,
             integrated_time: None,
             effective_samples: 0.0,
             usable_lag: None,
+            bounds: Bounds::default(),
+            angle: None,
+            quantum: None,
+            outliers: 0,
+            tail_index: None,
+            motion: Motion::default(),
             autocorrelation: Vec::new(),
         })
         .collect();
@@ -244,6 +279,8 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
         samples: ensemble.samples(),
         trajectories: ensemble.len(),
         coordinates,
+        curve: None,
+        second_order: Vec::new(),
         usable_lags: [0.0, 0.0],
         findings,
         verdict: Verdict::Pass,
@@ -284,7 +321,8 @@ fn without_signals<'a>(
     Ok((record, hidden))
 }
 
-/// Fill in the times of every coordinate, and judge the length and the sampling by them.
+/// Fill in the times of every coordinate, and judge the length and the sampling by them; returns the lags at
+/// which the autocorrelations first cross the threshold.
 fn scales_of_time(
     record: &Record,
     correlations: &Correlations,
@@ -295,16 +333,17 @@ fn scales_of_time(
     let samples = record.ensemble.samples() as f64;
     let mut times = Vec::new();
     for (curve, &j) in correlations.curves.iter().zip(active) {
-        let time = curve.decorrelation_time(config.decorrelation_threshold);
+        let crossing = curve.crossing_time(config.decorrelation_threshold);
         let integrated = curve.integrated_time().map(|t| t.0);
         let entry = &mut report.coordinates[j];
-        entry.decorrelation_time = time;
+        entry.decorrelation_time = curve.decorrelation_time(config.decorrelation_threshold);
+        entry.crossing_time = crossing;
         entry.integrated_time = integrated;
         entry.effective_samples =
             integrated.map_or(0.0, |tau| (record.total_time() / (2.0 * tau)).min(samples));
         entry.usable_lag = curve.usable_lag(config.decorrelation_threshold);
         entry.autocorrelation = points(curve);
-        times.push(time);
+        times.push(crossing);
     }
     report
         .findings
@@ -313,7 +352,7 @@ fn scales_of_time(
     times
 }
 
-fn points(curve: &Curve) -> Vec<[f64; 3]> {
+fn points(curve: &correlation::Curve) -> Vec<[f64; 3]> {
     (0..curve.lags.len())
         .map(|k| [curve.lags[k], curve.rho[k], curve.error[k]])
         .collect()
@@ -323,10 +362,12 @@ fn points(curve: &Curve) -> Vec<[f64; 3]> {
 ///
 /// Counted are N Δ / d, with d the decorrelation time or, where that is less, the time at which an
 /// exponential of the same integral crosses the threshold, τ_int ln(1/threshold): the noisy tail of a
-/// curve may cross late. A curve that never crosses has d beyond its last lag.
-fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Finding> {
+/// curve may cross late. A curve that oscillates has d from its integral already; one that never crosses has
+/// d beyond its last lag.
+fn length(record: &Record, curves: &[correlation::Curve], config: &CheckConfig) -> Option<Finding> {
     let threshold = config.decorrelation_threshold;
-    let time = |curve: &Curve| match curve.decorrelation_time(threshold) {
+    let time = |curve: &correlation::Curve| match curve.decorrelation_time(threshold) {
+        Some(d) if curve.oscillates() => d,
         Some(d) => {
             let exponential = curve
                 .integrated_time()
@@ -376,7 +417,7 @@ fn length(record: &Record, curves: &[Curve], config: &CheckConfig) -> Option<Fin
     ))
 }
 
-/// Is the sampling interval short against the fastest decorrelation time?
+/// Is the sampling interval short against the fastest fall of an autocorrelation?
 fn sampling(record: &Record, times: &[Option<f64>], config: &CheckConfig) -> Option<Finding> {
     let (time, k) = times
         .iter()

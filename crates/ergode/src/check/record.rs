@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser, Trajectory};
+use crate::data::{Ensemble, Standardiser, Times, Trajectory};
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::{Blocking, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged};
@@ -13,6 +13,9 @@ use crate::observable::Functions;
 const WORK: f64 = 3e9;
 /// Cost of a lag window relative to an exact lag.
 const WINDOW_COST: f64 = 8.0;
+/// Typical intervals that make a jump of the times, and how many intervals there are for each jump.
+const JUMP: f64 = 20.0;
+const RARE: usize = 200;
 /// Stretches from which rows are skipped in place instead of cutting trajectories at gaps.
 const MANY_SEGMENTS: usize = 1000;
 
@@ -114,22 +117,110 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Mean time between neighbouring samples.
+/// Mean time between neighbouring samples, jumps of the times left out.
 pub(crate) fn interval(ensemble: &Ensemble) -> f64 {
     if let Some(interval) = ensemble.sampling_interval() {
         return interval;
     }
-    let (mut time, mut steps) = (0.0, 0);
-    for segment in ensemble.segments() {
-        let trajectory = &ensemble.trajectories()[segment.trajectory];
-        time += trajectory.time(segment.rows.end - 1) - trajectory.time(segment.rows.start);
-        steps += segment.rows.len() - 1;
-    }
-    if steps == 0 {
+    let longest = jump(ensemble).unwrap_or(f64::INFINITY);
+    let steps = neighbours(ensemble).filter(|step| *step <= longest);
+    let (time, count) = steps.fold((0.0, 0), |(sum, n), step| (sum + step, n + 1));
+    if count == 0 {
         f64::NAN
     } else {
-        time / steps as f64
+        time / f64::from(count)
     }
+}
+
+/// The time between samples beyond which it is a jump of the times; none where no time jumps.
+///
+/// A jump is [`JUMP`] times the typical interval, and rare: where long intervals are common, they belong to
+/// the sampling.
+fn jump(ensemble: &Ensemble) -> Option<f64> {
+    let uneven = |t: &Trajectory| matches!(t.times(), Times::Uneven(_));
+    if !ensemble.trajectories().iter().any(uneven) {
+        return None;
+    }
+    let longest = JUMP * ensemble.typical_interval().ok()?;
+    let (mut long, mut all) = (0, 0);
+    for step in neighbours(ensemble) {
+        long += usize::from(step > longest);
+        all += 1;
+    }
+    (long > 0 && long * RARE <= all).then_some(longest)
+}
+
+/// The record with its times taken together at jumps, and what was done: every stretch between jumps is a
+/// trajectory, and begins one interval after the one before it.
+pub(super) fn without_jumps(ensemble: &Ensemble) -> Result<(Cow<'_, Ensemble>, Option<Finding>)> {
+    let Some(longest) = jump(ensemble) else {
+        return Ok((Cow::Borrowed(ensemble), None));
+    };
+    let typical = ensemble.typical_interval()?;
+    let (mut pieces, mut jumps, mut widest) = (Vec::new(), 0, 0.0f64);
+    for trajectory in ensemble.trajectories() {
+        let (mut begin, mut start) = (0, trajectory.time(0));
+        for row in 1..=trajectory.len() {
+            let step =
+                (row < trajectory.len()).then(|| trajectory.time(row) - trajectory.time(row - 1));
+            if step.is_some_and(|step| step <= longest) {
+                continue;
+            }
+            let piece = trajectory.slice(begin..row, 1);
+            let shift = start - trajectory.time(begin);
+            start += trajectory.time(row - 1) - trajectory.time(begin) + typical;
+            pieces.push(shifted(&piece, shift));
+            begin = row;
+            if let Some(step) = step {
+                (jumps, widest) = (jumps + 1, widest.max(step));
+            }
+        }
+    }
+    // Steps that differ by the rounding of large times are one.
+    let even = |t: &Trajectory| match t.times() {
+        Times::Even { step, .. } if t.len() > 1 => Some((t.len(), *step)),
+        _ => None,
+    };
+    let common = pieces.iter().filter_map(even).max_by_key(|e| e.0);
+    for piece in &mut pieces {
+        if let (Times::Even { start, step }, Some((_, shared))) = (piece.times().clone(), common)
+            && (step / shared - 1.0).abs() < 1e-6
+        {
+            let times = Times::Even {
+                start,
+                step: shared,
+            };
+            *piece = Trajectory::new(piece.values().clone(), times);
+        }
+    }
+    let finding = Finding::new(
+        FindingKind::Gaps,
+        Severity::Info,
+        format!(
+            "the times jump in {jumps} places, by up to {} sampling intervals; the stretches between jumps are \
+             checked as trajectories",
+            digits(widest / typical)
+        ),
+        "give every stretch as a trajectory: with a column that names it (--id), or as one file each",
+    );
+    let cut = ensemble.rebuilt(pieces.into_iter().filter(has_sample).collect())?;
+    Ok((Cow::Owned(cut), Some(finding)))
+}
+
+/// The same rows at later times, even where they are on a line.
+fn shifted(trajectory: &Trajectory, shift: f64) -> Trajectory {
+    let times: Vec<f64> = (0..trajectory.len())
+        .map(|i| trajectory.time(i) + shift)
+        .collect();
+    let largest = times.iter().fold(shift.abs(), |m, t| m.max(t.abs()));
+    let last = times.last().map_or(0.0, |t| t.abs());
+    let rounding = f64::EPSILON * largest / last.max(f64::MIN_POSITIVE);
+    let times = Times::Uneven(times.into()).simplified(rounding.max(f64::EPSILON));
+    Trajectory::new(trajectory.values().clone(), times)
+}
+
+fn has_sample(trajectory: &Trajectory) -> bool {
+    (0..trajectory.len()).any(|i| !trajectory.is_gap(i))
 }
 
 /// That sampling is uneven, and how; or that trajectories seem to count time in different units.
@@ -211,6 +302,23 @@ pub(super) fn gaps(ensemble: &Ensemble) -> Option<Finding> {
         message,
         advice,
     ))
+}
+
+/// Rows with equal times.
+pub(super) fn repeated(ensemble: &Ensemble) -> Option<Finding> {
+    /// Fraction of all rows from which the times are doubted.
+    const DOUBTFUL: f64 = 0.01;
+    let (rows, samples) = (ensemble.repeated_rows(), ensemble.samples());
+    let many = rows as f64 > DOUBTFUL * samples as f64;
+    (rows > 0).then(|| {
+        Finding::new(
+            FindingKind::RepeatedTimes,
+            if many { Severity::Warn } else { Severity::Info },
+            format!("{rows} rows had the time of the row before them and were put together with it"),
+            "choose with --repeated what becomes of such rows: mean, first or error; if they are different \
+             trajectories, name the column that tells them apart (--id)",
+        )
+    })
 }
 
 pub(super) fn longest(ensemble: &Ensemble) -> usize {

@@ -193,6 +193,39 @@ impl Series {
         ]
     }
 
+    /// How well a sinusoid keeps its phase over `parts` parts of whole periods; none where the record has
+    /// fewer periods.
+    ///
+    /// With z_k = Σ s_b e^{−2πi f t_b} of part k, n_k its samples, n and z their sums over all parts, the ratio is
+    /// |z|²/n over Σ_k |z_k − n_k z/n|²/n_k/(K − 1).
+    pub(super) fn phase_ratio(&self, j: usize, frequency: f64, parts: usize) -> Option<f64> {
+        let periods = (self.len() as f64 * self.width * frequency / parts as f64 + 1e-6).floor();
+        if periods < 1.0 {
+            return None;
+        }
+        let length = periods / frequency;
+        // (n, Re z, Im z) of every part.
+        let mut sums = vec![[0.0; 3]; parts];
+        for (b, count) in self.counts.iter().enumerate().filter(|c| *c.1 > 0.0) {
+            let Some(part) = sums.get_mut((self.times[b] / length) as usize) else {
+                continue;
+            };
+            let (s, c) = (TAU * frequency * self.times[b]).sin_cos();
+            part[0] += count;
+            part[1] += self.sums[j][b] * c;
+            part[2] -= self.sums[j][b] * s;
+        }
+        sums.retain(|part| part[0] > 0.0);
+        let total = |i: usize| sums.iter().map(|part| part[i]).sum::<f64>();
+        let (n, z) = (total(0), [total(1), total(2)]);
+        let rest = |part: &[f64; 3]| -> f64 {
+            let square = |i: usize| (part[1 + i] - part[0] * z[i] / n).powi(2);
+            (square(0) + square(1)) / part[0]
+        };
+        let scatter = sums.iter().map(rest).sum::<f64>() / (sums.len() as f64 - 1.0);
+        (sums.len() > 2).then(|| (z[0] * z[0] + z[1] * z[1]) / n / scatter)
+    }
+
     /// The frequency within `reach` of `guess` at which the fitted sinusoid is largest.
     pub(super) fn refine(&self, j: usize, guess: f64, reach: f64) -> f64 {
         let power = |f: f64| self.amplitudes(j, f).iter().map(|a| a * a).sum::<f64>();

@@ -60,6 +60,7 @@ pub struct Ensemble {
     segments: Vec<Segment>,
     samples: usize,
     partial_gaps: usize,
+    repeated_rows: usize,
 }
 
 impl Ensemble {
@@ -90,6 +91,7 @@ impl Ensemble {
             trajectories,
             segments,
             partial_gaps,
+            repeated_rows: 0,
         })
     }
 
@@ -198,6 +200,16 @@ impl Ensemble {
     /// Rows with a NaN in some coordinates but not in others.
     pub(crate) fn partial_gaps(&self) -> usize {
         self.partial_gaps
+    }
+
+    /// Rows that had the time of another one and were put together with it when they were read.
+    pub(crate) fn repeated_rows(&self) -> usize {
+        self.repeated_rows
+    }
+
+    pub(crate) fn with_repeated_rows(mut self, rows: usize) -> Self {
+        self.repeated_rows = rows;
+        self
     }
 
     /// The trajectories.
@@ -359,6 +371,7 @@ impl Ensemble {
             names: self.names.clone(),
             units: self.units.clone(),
             partial_gaps: 0,
+            repeated_rows: self.repeated_rows,
         })
     }
 
@@ -435,6 +448,7 @@ impl Ensemble {
         let mut ensemble = Self::new(trajectories)?;
         ensemble.names.clone_from(&self.names);
         ensemble.units.clone_from(&self.units);
+        ensemble.repeated_rows = self.repeated_rows;
         Ok(ensemble)
     }
 

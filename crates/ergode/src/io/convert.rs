@@ -13,7 +13,7 @@ use crate::control::Control;
 use crate::data::{
     Facts, Hash, check_dim, check_increasing, default_names, infinite, no_samples, scan_block,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, printable};
 
 /// A summary of the converted data.
 #[derive(Clone, Debug)]
@@ -34,7 +34,8 @@ pub struct Converted {
 ///
 /// The input may be a file, a folder of files or a pattern, as for
 /// [`read_ensemble`](crate::read_ensemble), and is read twice, some rows at a time: first to check it and to
-/// know its shape, then to write it. NumPy archives alone are held in memory as a whole.
+/// know its shape, then to write it. NumPy archives of up to 1 GiB, and of arrays in Fortran order, are held in
+/// memory as a whole.
 ///
 /// An output that holds values alone (`.npy`) is refused where names, units or a first time other than 0
 /// would be lost, unless `values_only` says that they may be. Uneven times are never dropped.
@@ -140,7 +141,10 @@ impl Survey {
                 lengths: Vec::new(),
                 ends: Vec::new(),
                 dim,
-                names: names.unwrap_or_else(|| default_names(dim)),
+                names: names.map_or_else(
+                    || default_names(dim),
+                    |names| names.iter().map(|name| printable(name)).collect(),
+                ),
                 units: description.units.clone(),
                 single: description.single,
                 shared_times: false,

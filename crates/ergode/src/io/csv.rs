@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 /// No row of a table is longer; a longer one is not a row but a file without line ends.
 const LONGEST: u64 = 1 << 28;
 
-/// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample.
+/// Tables separated by commas (`.csv`) or tabs (`.tsv`), one row per sample. A first row without these, but with
+/// semicolons, tabs or commas, is separated by them. Decimal commas are refused.
 ///
 /// A first row with a field that is not a number names the columns. A column named `t` or `time`
 /// holds times, numbers or dates ([`days`], counted in days), one named `trajectory`, `traj`, `id` or `run`
@@ -48,6 +49,8 @@ impl Format for Csv {
             number: 0,
             blank: None,
         };
+        let start = lines.reader.fill_buf().map_err(|e| Error::io(path, e))?;
+        lines.delimiter = delimiter_in(start, lines.delimiter);
         if !lines.advance(false)? {
             return Err(Error::file(path, "has no rows; add data"));
         }
@@ -98,6 +101,10 @@ impl Format for Csv {
 
     fn takes_any_order(&self) -> bool {
         false
+    }
+
+    fn is_table(&self) -> bool {
+        true
     }
 }
 
@@ -235,9 +242,13 @@ fn push(
 ) -> Result<()> {
     let (count, expected) = (fields(line, delimiter).count(), columns.all.len());
     if count != expected {
+        let advice = match count == 2 * expected && delimiter == b',' {
+            true => ", and decimal points in place of decimal commas",
+            false => "",
+        };
         return Err(Error::input(format!(
             "line {number} has {count} fields but the first row has {expected}; \
-             write nan for missing values"
+             write nan for missing values{advice}"
         )));
     }
     let id = columns.field_of(Role::Trajectory, fields(line, delimiter));
@@ -253,6 +264,9 @@ fn push(
             (None, Role::Time) if date.is_some() => {
                 rows.time(date.unwrap_or(f64::NAN));
                 continue;
+            }
+            (None, _) if with_point(field).is_some() => {
+                "has a decimal comma, which is not supported: replace it by a decimal point"
             }
             (None, _) => "is not a number",
             (Some(value), _) if value.is_infinite() => "is infinite",
@@ -363,6 +377,42 @@ fn delimiter_of(path: &Path) -> u8 {
     }
 }
 
+/// The delimiter of a table that begins like this: the usual one unless the first row has another.
+fn delimiter_in(start: &[u8], usual: u8) -> u8 {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    let mut lines = start.split(|&b| b == b'\n');
+    let Some(line) = lines.find(|line| !line.trim_ascii().is_empty()) else {
+        return usual;
+    };
+    let count = |delimiter: u8| {
+        let mut quoted = false;
+        let outside = line.iter().filter(|&&b| {
+            quoted ^= b == b'"';
+            !quoted && b == delimiter
+        });
+        outside.count()
+    };
+    let others = [b';', b'\t', b',']
+        .into_iter()
+        .filter(|&b| b != usual && count(b) > 0);
+    // Between semicolons and tabs, commas may be those of numbers.
+    let of_numbers = |b: &u8| {
+        let numbers = fields(line, *b).all(|f| number_in(f).or(with_point(f)).is_some());
+        usual == b',' && numbers
+    };
+    match count(usual) {
+        0 => others.into_iter().next().unwrap_or(usual),
+        _ => others.into_iter().find(of_numbers).unwrap_or(usual),
+    }
+}
+
+/// The number in a field whose decimal comma is a point.
+fn with_point(field: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(field).ok()?;
+    let (whole, fraction) = text.split_once(',')?;
+    format!("{whole}.{fraction}").parse().ok()
+}
+
 /// The number in a field, NaN for a gap, `None` for anything else.
 fn number_in(field: &[u8]) -> Option<f64> {
     match field {
@@ -398,4 +448,30 @@ fn split_header(line: &[u8], delimiter: u8, number: usize) -> Result<Vec<String>
         *first = rest.trim_start().to_owned();
     }
     Ok(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_delimiter_is_that_of_the_first_row() {
+        let cases = [
+            ("t,x\n", b','),
+            ("t;x\n", b';'),
+            ("t\tx\n", b'\t'),
+            ("x\n", b','),
+            ("", b','),
+            ("\n \nt;x\n", b';'),
+            ("\"a;b\",c\n", b','),
+            ("a;b,c\n", b','),
+            ("0,5;1,25\n", b';'),
+            ("1,2\t3,4\n", b'\t'),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(delimiter_in(text.as_bytes(), b','), expected, "{text:?}");
+        }
+        assert_eq!(delimiter_in(b"t,x\n", b'\t'), b',');
+        assert_eq!(delimiter_in(b"t\tx;y\n", b'\t'), b'\t');
+    }
 }

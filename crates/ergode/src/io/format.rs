@@ -31,6 +31,11 @@ pub(crate) trait Format: Sync {
         false
     }
 
+    /// True for tables, whose columns have names, rather than files of named arrays.
+    fn is_table(&self) -> bool {
+        false
+    }
+
     /// True when blocks may be written in any order of trajectories and rows.
     fn takes_any_order(&self) -> bool {
         true

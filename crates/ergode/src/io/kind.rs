@@ -1,6 +1,6 @@
 //! The kind of a file by its first bytes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Seek};
 use std::path::Path;
 
@@ -62,13 +62,14 @@ impl Kind {
 /// Opens a file and refuses it unless its first bytes are of an `expected` kind.
 pub(crate) fn open(path: &Path, expected: &[Kind]) -> Result<File> {
     let report = |error| Error::io(path, error);
-    let file = File::open(path).map_err(report)?;
-    if !file.metadata().map_err(report)?.is_file() {
+    // Looked at before it is opened: opening a pipe waits for a writer.
+    if !fs::metadata(path).map_err(report)?.is_file() {
         return Err(Error::file(
             path,
-            "is a folder or a device; give a regular file",
+            "is a folder, a pipe or a device; give a regular file",
         ));
     }
+    let file = File::open(path).map_err(report)?;
     let found = kind_of(path, &file)?;
     if !expected.contains(&found) {
         return Err(Error::file(

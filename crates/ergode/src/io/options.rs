@@ -8,6 +8,18 @@ use crate::error::{Error, Result};
 /// A file that cannot stay on disk is read into memory up to this multiple of [`MEMORY`].
 const COLLECTED: u64 = 4;
 
+/// What becomes of rows with the time of the row before them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepeatedTimes {
+    /// One row, the mean of them.
+    #[default]
+    Mean,
+    /// The first of them.
+    First,
+    /// The file is refused.
+    Error,
+}
+
 /// Options for reading a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReadOptions {
@@ -24,6 +36,8 @@ pub struct ReadOptions {
     pub columns: Vec<String>,
     /// The array that holds the values, if a file has several arrays and none is named `x`.
     pub array: Option<String>,
+    /// What becomes of rows with the same time.
+    pub repeated: RepeatedTimes,
     /// Bytes of values up to which a file is read into memory, 1 GiB where it is not said.
     ///
     /// A larger `.npy` file in C order stays on disk and is read piece by piece, with the same results;

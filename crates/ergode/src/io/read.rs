@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::files::files_of;
+use super::format::Format;
 use super::options::{ReadOptions, in_file, refuse_large};
 use super::registry::format_for;
 use super::rows::{Block, Description, MemorySource, Picked, Source, collect};
@@ -36,6 +37,7 @@ pub fn read_ensemble(
 /// Reads one file, unless it is too large.
 pub(crate) fn read_file(file: &Path, options: &ReadOptions, control: &Control) -> Result<Ensemble> {
     let format = format_for(file)?;
+    refuse_idle_options(file, format, options)?;
     if let Ok(found) = file.metadata() {
         refuse_large(file, format.least_memory(found.len()), options.memory)?;
     }
@@ -43,6 +45,21 @@ pub(crate) fn read_file(file: &Path, options: &ReadOptions, control: &Control) -
         true => format.read(file, options, control),
         false => collect(file, &mut *open_file(file, options)?, options, control),
     }
+}
+
+/// Refuses options that a format would ignore.
+fn refuse_idle_options(file: &Path, format: &dyn Format, options: &ReadOptions) -> Result<()> {
+    let problem = match format.is_table() {
+        true if options.array.is_some() => "is a table, which has no arrays; leave out --array",
+        false if options.trajectory.is_some() => {
+            "holds arrays, not a table; leave out --id, or store (trajectory, time, dimension)"
+        }
+        false if options.time.is_some() => {
+            "holds arrays, not a table; leave out --time-column, and store the times as the array 't'"
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::file(file, problem))
 }
 
 /// Opens what a path stands for.
@@ -56,7 +73,9 @@ pub(crate) fn open_all(path: &Path, options: &ReadOptions) -> Result<Box<dyn Sou
 
 /// Opens one file for the selected coordinates.
 pub(crate) fn open_file(file: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
-    let source = format_for(file)?.open(file, options)?;
+    let format = format_for(file)?;
+    refuse_idle_options(file, format, options)?;
+    let source = format.open(file, options)?;
     match options.columns.is_empty() {
         true => Ok(source),
         false => Ok(Box::new(in_file(
@@ -95,7 +114,9 @@ pub(crate) fn read_all(
     let trajectories = ensembles
         .iter()
         .flat_map(|e| e.trajectories().iter().cloned());
-    ensembles[0].rebuilt(trajectories.collect())
+    let repeated = ensembles.iter().map(Ensemble::repeated_rows).sum();
+    let all = ensembles[0].rebuilt(trajectories.collect())?;
+    Ok(all.with_repeated_rows(repeated))
 }
 
 /// Refuses a file whose coordinates are not those of the first.

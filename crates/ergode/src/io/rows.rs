@@ -5,9 +5,10 @@ use std::path::Path;
 use ndarray::ArcArray2;
 
 use super::options::{ReadOptions, check_dt, in_file, refuse_large};
+use super::repeated::merged;
 use crate::control::Control;
 use crate::data::{Ensemble, Times, Trajectory, Units, Values, default_names};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, printable};
 
 /// Numbers of a block, unless a single row has more.
 pub(crate) const BLOCK: usize = 1 << 17;
@@ -143,8 +144,15 @@ pub(crate) fn collect(
         };
         Trajectory::new(values, times)
     });
-    let mut ensemble = in_file(path, Ensemble::watched(trajectories.collect(), control))?;
+    let (trajectories, gone) = merged(
+        trajectories.collect(),
+        options.repeated,
+        description.rounding,
+    );
+    let ensemble = in_file(path, Ensemble::watched(trajectories, control))?;
+    let mut ensemble = ensemble.with_repeated_rows(gone);
     if let Some(names) = description.names {
+        let names = names.iter().map(|name| printable(name)).collect();
         ensemble = in_file(path, ensemble.with_names(names))?;
     }
     if let Some(units) = description.units {

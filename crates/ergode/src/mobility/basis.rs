@@ -294,6 +294,26 @@ impl TensorBasis {
         &self.fields
     }
 
+    /// The entry (i, j) of field k in z.
+    pub(crate) fn entry(&self, k: usize, at: (usize, usize)) -> Polynomial {
+        let mut sum = Polynomial::default();
+        for (i, j, polynomial) in &self.fields[k].entries {
+            if (*i, *j) == at {
+                sum.add_scaled(1.0, polynomial);
+            }
+        }
+        sum
+    }
+
+    /// The component i of the drift of field k in z.
+    pub(crate) fn drift_component(&self, k: usize, at: usize) -> Polynomial {
+        let mut sum = Polynomial::default();
+        for (_, polynomial) in self.fields[k].drift.iter().filter(|(i, _)| *i == at) {
+            sum.add_scaled(1.0, polynomial);
+        }
+        sum
+    }
+
     /// The fields that span the constant mobilities, or the Ornstein-Uhlenbeck processes where the drift is
     /// an unknown of its own.
     pub(super) fn constants(&self) -> Vec<usize> {
@@ -317,7 +337,7 @@ impl TensorBasis {
     }
 
     /// Σ_k c_k T_k, entry by entry in z, row-major.
-    pub(super) fn combine(&self, coefficients: ArrayView1<f64>) -> Vec<Polynomial> {
+    pub(crate) fn combine(&self, coefficients: ArrayView1<f64>) -> Vec<Polynomial> {
         let dim = self.dim();
         let mut entries = vec![Polynomial::default(); dim * dim];
         for (field, &c) in self.fields.iter().zip(coefficients) {

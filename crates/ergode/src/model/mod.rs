@@ -11,6 +11,7 @@ mod planar;
 mod run;
 mod storage;
 mod tensors;
+mod terms;
 mod tiles;
 
 pub use advice::{
@@ -19,6 +20,7 @@ pub use advice::{
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
+pub use terms::{ModelEquation, StandardisedTerms, Term};
 
 use std::sync::{Arc, OnceLock};
 

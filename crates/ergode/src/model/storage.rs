@@ -14,7 +14,7 @@ use super::tensors::{Numbers, Tensor, decode, encode};
 use super::{LangevinModel, Provenance};
 use crate::data::checksum;
 use crate::error::{Error, Result};
-use crate::io::AtomicFile;
+use crate::io::{AtomicFile, read_regular};
 use crate::simulate::Scheme;
 
 /// The layout of the files; raised when older versions could not read them.
@@ -34,6 +34,9 @@ struct Description {
     format: u64,
     /// Of the tensor file, in hexadecimal.
     checksum: String,
+    /// Of this description without this entry, in hexadecimal; not in models of versions before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description_checksum: Option<String>,
     names: Vec<String>,
     provenance: Provenance,
     starts: Value,
@@ -72,6 +75,7 @@ impl LangevinModel {
         let mut description = Description {
             format: FORMAT,
             checksum: String::new(),
+            description_checksum: None,
             names: self.names.clone(),
             provenance: self.provenance.clone(),
             starts: lifted("starts", serde_json::to_value(&self.starts))?,
@@ -85,7 +89,11 @@ impl LangevinModel {
         };
         let file = encode(&tensors);
         description.checksum = format!("{:016x}", checksum(&file));
-        let text = serde_json::to_vec_pretty(&description).expect("a description is plain");
+        let plain = "a description is plain";
+        let text = serde_json::to_vec_pretty(&description).expect(plain);
+        let written: Value = serde_json::from_slice(&text).expect(plain);
+        description.description_checksum = Some(checksum_of(&written));
+        let text = serde_json::to_vec_pretty(&description).expect(plain);
         // JSON has no infinities: what cannot be read back is not written.
         assemble(folder, description, &tensors)?;
         fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
@@ -96,7 +104,8 @@ impl LangevinModel {
     /// Read a model that [`LangevinModel::save`] wrote.
     ///
     /// # Errors
-    /// When a file is missing, damaged, or of another version of the format.
+    /// When a file is missing, damaged, changed after it was written, no regular file, or of another version
+    /// of the format.
     pub fn load(folder: &Path) -> Result<Self> {
         let path = folder.join(DESCRIPTION);
         let text = read(&path)?;
@@ -106,7 +115,7 @@ impl LangevinModel {
                 format!("is not the description of a model ({error}); save the model again"),
             )
         };
-        let value: Value = serde_json::from_slice(&text).map_err(damaged)?;
+        let mut value: Value = serde_json::from_slice(&text).map_err(damaged)?;
         if let Some(format) = value["format"].as_u64()
             && format != FORMAT
         {
@@ -119,12 +128,16 @@ impl LangevinModel {
                 ),
             ));
         }
+        let expected = value
+            .as_object_mut()
+            .and_then(|map| map.remove("description_checksum"));
+        let unchanged = expected.is_none_or(|expected| expected == checksum_of(&value));
         let description: Description = serde_json::from_value(value).map_err(damaged)?;
-        let path = folder.join(TENSORS);
-        let file = read(&path)?;
+        let tensors_path = folder.join(TENSORS);
+        let file = read(&tensors_path)?;
         if format!("{:016x}", checksum(&file)) != description.checksum {
             return Err(Error::file(
-                &path,
+                &tensors_path,
                 format!(
                     "does not match {DESCRIPTION}: it is truncated, changed, or belongs to another \
                      model; save the model again"
@@ -132,19 +145,33 @@ impl LangevinModel {
             ));
         }
         let tensors = decode(&file)
-            .map_err(|what| Error::file(&path, format!("{what}; save the model again")))?;
-        assemble(folder, description, &tensors)
+            .map_err(|what| Error::file(&tensors_path, format!("{what}; save the model again")))?;
+        // Files that do not belong together say more than that they were changed.
+        let model = assemble(folder, description, &tensors)?;
+        match unchanged {
+            true => Ok(model),
+            false => Err(Error::file(
+                &path,
+                "was changed after it was written: its checksum does not match; save the model \
+                 again, or rerun the fit",
+            )),
+        }
     }
 }
 
+/// The checksum of a description as text in one line, which does not depend on how it is laid out.
+fn checksum_of(description: &Value) -> String {
+    format!("{:016x}", checksum(description.to_string().as_bytes()))
+}
+
 fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Error::file(
+    match path.try_exists() {
+        Ok(false) => Err(Error::file(
             path,
             format!("does not exist; a saved model has {DESCRIPTION} and {TENSORS} in one folder"),
-        ),
-        _ => Error::io(path, error),
-    })
+        )),
+        _ => read_regular(path),
+    }
 }
 
 fn write(path: &Path, content: &[u8]) -> Result<()> {

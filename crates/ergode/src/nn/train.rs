@@ -8,7 +8,7 @@ use super::{Adam, AdamConfig, Average, Decay, Engine, Mlp};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::io::AtomicFile;
+use crate::io::{read_sealed, write_sealed};
 
 /// The configuration of training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -247,17 +247,14 @@ fn given_up(state: &State, config: &TrainConfig) -> bool {
 }
 
 fn save(path: &Path, state: &State) -> Result<()> {
-    let bytes = serde_json::to_vec(state).expect("a training state is plain");
-    AtomicFile::write(path, &bytes)
+    write_sealed(path, state)
 }
 
 fn resume(path: &Path, purpose: &str) -> Result<State> {
-    let bytes = std::fs::read(path).map_err(|error| Error::io(path, error))?;
-    let state: State = serde_json::from_slice(&bytes).map_err(|error| {
-        Error::file(
-            path,
-            format!("is not a training checkpoint ({error}); delete it to restart the training"),
-        )
+    let state: State = read_sealed(path).map_err(|error| {
+        Error::input(format!(
+            "{error}; delete this training checkpoint to restart the training"
+        ))
     })?;
     if state.purpose != purpose {
         return Err(Error::file(

@@ -206,7 +206,7 @@ pub(super) fn dynamics(
         return Ok(findings);
     }
     for (j, coordinate) in report.coordinates.iter().enumerate() {
-        let Some(time) = coordinate.decorrelation_time else {
+        let Some(time) = coordinate.crossing_time else {
             continue;
         };
         let lag = ((0.25 * time / interval).round() as usize).max(1);

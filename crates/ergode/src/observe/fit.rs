@@ -196,10 +196,7 @@ fn fit_delays(
         return Ok(Vec::new());
     }
     let interval = even_interval(stationary)?;
-    let times = report
-        .coordinates
-        .iter()
-        .filter_map(|c| c.decorrelation_time);
+    let times = report.coordinates.iter().filter_map(|c| c.crossing_time);
     let shortest = times.fold(f64::INFINITY, f64::min);
     let spacing = match config.spacing {
         Choice::Given(spacing) => spacing,

@@ -190,9 +190,23 @@ impl FitConfig {
     /// From the text of a TOML file.
     ///
     /// # Errors
-    /// When it is not TOML, or a key or value is not known; the message shows the place.
+    /// When it is not TOML, a key or value is not known, or a number is out of its range; the message shows
+    /// the place.
     pub fn from_toml(text: &str) -> Result<Self> {
-        toml::from_str(text).map_err(|error| Error::input(error.to_string()))
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let place = before.map_or(String::new(), |before| {
+                let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+                format!(
+                    "line {}, column {column}: ",
+                    before.matches('\n').count() + 1
+                )
+            });
+            let message: Vec<&str> = error.message().lines().map(str::trim).collect();
+            Error::input(format!("{place}{}", message.join("; ")))
+        })?;
+        config.check()?;
+        Ok(config)
     }
 
     /// The text of a TOML file.
@@ -209,7 +223,7 @@ impl FitConfig {
     /// values JSON or plain text.
     ///
     /// # Errors
-    /// When a key does not exist or a value does not fit; the message names it.
+    /// When a key does not exist, a value does not fit or a number is out of its range; the message names it.
     pub fn with_changes(&self, changes: &[String]) -> Result<Self> {
         let mut whole = serde_json::to_value(self).expect("a configuration is plain data");
         for change in changes {
@@ -240,6 +254,9 @@ impl FitConfig {
             serde_json::from_value::<Self>(whole.clone())
                 .map_err(|error| Error::input(format!("--set {change}: {error}")))?;
         }
-        serde_json::from_value(whole).map_err(|error| Error::input(error.to_string()))
+        let changed: Self =
+            serde_json::from_value(whole).map_err(|error| Error::input(error.to_string()))?;
+        changed.check()?;
+        Ok(changed)
     }
 }

@@ -32,11 +32,7 @@ pub(super) fn unchecked(record: &Ensemble, error: &Error) -> Result<CheckReport>
         name: name.clone(),
         mean: *mean,
         std: *std,
-        decorrelation_time: None,
-        integrated_time: None,
-        effective_samples: 0.0,
-        usable_lag: None,
-        autocorrelation: Vec::new(),
+        ..CoordinateReport::default()
     });
     let finding = Finding::new(
         FindingKind::Missing,
@@ -50,6 +46,8 @@ pub(super) fn unchecked(record: &Ensemble, error: &Error) -> Result<CheckReport>
         samples: record.samples(),
         trajectories: record.len(),
         coordinates: coordinates.collect(),
+        curve: None,
+        second_order: Vec::new(),
         usable_lags: [0.0, 0.0],
         findings: vec![finding],
         verdict: Verdict::Fail,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::clock::{self, Clock};
 use crate::error::{Error, Result};
-use crate::io::AtomicFile;
+use crate::io::{AtomicFile, read_regular, read_sealed, refuse_irregular, write_sealed};
 use crate::report::{RunRecord, run_page};
 
 /// The file of a [`RunRecord`] among the stages.
@@ -42,7 +42,14 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<Self> {
         let stages = path.join("stages");
         fs::create_dir_all(&stages).map_err(|error| Error::io(&stages, error))?;
+        if fs::symlink_metadata(&stages).is_ok_and(|found| found.is_symlink()) {
+            return Err(Error::file(
+                &stages,
+                "is a link; choose another folder for the run, or replace the link by a folder",
+            ));
+        }
         let name = stages.join("lock");
+        refuse_irregular(&name)?;
         let lock = File::create(&name).map_err(|error| Error::io(&name, error))?;
         lock.try_lock().map_err(|_| {
             Error::file(
@@ -50,7 +57,9 @@ impl RunFolder {
                 "another run is writing to this folder; wait for it, or choose another folder",
             )
         })?;
+        remove_unfinished(&[path, &stages, &path.join("constant")]);
         let name = path.join("log.jsonl");
+        refuse_irregular(&name)?;
         let log = OpenOptions::new().create(true).append(true).open(&name);
         Ok(Self {
             path: path.to_owned(),
@@ -91,16 +100,26 @@ impl RunFolder {
             seconds: clock.seconds(),
             value,
         };
-        write_json(&self.stage_file(name), &stage)?;
+        write_sealed(&self.stage_file(name), &stage)?;
         self.log(&json!({"stage": name, "seconds": stage.seconds}))?;
         Ok((stage.value, stage.seconds))
     }
 
-    /// Stored result of a finished stage with the same key; a result that cannot be read is recomputed.
+    /// Stored result of a finished stage with the same key; a result that was changed or cannot be read is
+    /// recomputed, and the log says why.
     pub(super) fn kept<T: DeserializeOwned>(&self, name: &str, key: &Value) -> Option<(T, f64)> {
-        let text = fs::read(self.stage_file(name)).ok()?;
-        let stage: Stage<T> = serde_json::from_slice(&text).ok()?;
+        let file = self.stage_file(name);
+        fs::symlink_metadata(&file).ok()?;
+        let stage: Stage<T> = read_sealed(&file)
+            .inspect_err(|error| self.note_refusal(name, error))
+            .ok()?;
         (stage.key == *key).then_some((stage.value, stage.seconds))
+    }
+
+    /// Log why something that was kept is not used.
+    pub(super) fn note_refusal(&self, stage: &str, error: &Error) {
+        // A full disk stops the work where it next writes a result.
+        let _ = self.log(&json!({"stage": stage, "refused": error.to_string()}));
     }
 
     /// Remove what a stage left.
@@ -116,9 +135,7 @@ impl RunFolder {
     pub(crate) fn write(&self, record: &RunRecord) -> Result<()> {
         let text = record.configuration.as_bytes();
         AtomicFile::write(&self.path.join("config.toml"), text)?;
-        let text = serde_json::to_vec(record)
-            .map_err(|error| Error::numerical(format!("{RECORD}: {error}")))?;
-        AtomicFile::write(&self.stages().join(RECORD), &text)?;
+        write_sealed(&self.stages().join(RECORD), record)?;
         write_json(&self.path.join("results.json"), &record.results)?;
         let page = run_page(record).html();
         AtomicFile::write(&self.path.join("report.html"), page.as_bytes())
@@ -136,6 +153,21 @@ impl RunFolder {
     }
 }
 
+/// Removes temporary files that a killed process left; the caller has the folder to itself.
+fn remove_unfinished(folders: &[&Path]) {
+    let entries = folders
+        .iter()
+        .filter_map(|folder| fs::read_dir(folder).ok());
+    for entry in entries.flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(".tmp") {
+            // One that stays is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Record of a finished run, for its page.
 ///
 /// # Errors
@@ -144,7 +176,7 @@ pub(super) fn load_record(path: &Path) -> Result<RunRecord> {
     let results: Value = read_json(&path.join("results.json"))?;
     let file = path.join("stages").join(RECORD);
     let version = results["ergode"].as_str().unwrap_or("unknown");
-    if !file.exists() {
+    if fs::symlink_metadata(&file).is_err() {
         return Err(Error::file(
             path,
             format!(
@@ -152,21 +184,20 @@ pub(super) fn load_record(path: &Path) -> Result<RunRecord> {
             ),
         ));
     }
-    read_json(&file).map_err(|error| {
+    read_sealed(&file).map_err(|error| {
         Error::file(
             path,
-            format!("ergode {version} wrote this run, and {error}"),
+            format!("ergode {version} wrote this run, and {error}; rerun the fit"),
         )
     })
 }
 
 /// Read a file of a finished run.
 pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
-    let text = fs::read(path).map_err(|error| {
-        Error::file(
-            path,
-            format!("{error}; give the folder of a finished `ergode fit`"),
-        )
+    let text = read_regular(path).map_err(|error| {
+        Error::input(format!(
+            "{error}; give the folder of a finished `ergode fit`"
+        ))
     })?;
     serde_json::from_slice(&text)
         .map_err(|error| Error::file(path, format!("{error}; the file is damaged, rerun the fit")))

@@ -64,6 +64,7 @@ impl ModelStage {
             score: self.score.clone(),
             mobility: self.mobility.clone(),
             policy: self.policy.clone(),
+            equation: None,
             validation,
             entropy_production: self
                 .learned

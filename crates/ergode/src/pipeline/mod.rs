@@ -11,10 +11,12 @@ mod lattice;
 mod learn;
 mod mobility;
 mod policy;
+mod ranges;
 mod ring;
 mod rollout;
 mod run;
 mod score;
+mod sizes;
 mod store;
 mod truth;
 
@@ -63,6 +65,8 @@ pub fn fit(ensemble: &Ensemble, config: &FitConfig) -> Result<Fitted> {
 pub fn fit_with(ensemble: &Ensemble, config: &FitConfig, options: FitOptions) -> Result<Fitted> {
     let idle = Control::new();
     let control = options.control.unwrap_or(&idle);
+    config.check()?;
+    config.check_sizes(ensemble)?;
     let store = Store::new(options.folder);
     let run = Run::new(ensemble, config, store, options.exact, control)?;
     let prepared = run.prepare()?;

@@ -19,7 +19,7 @@ use crate::simulate::{Scheme, SimulateConfig};
 use crate::stats::nan_if_null;
 use crate::validate::{
     Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, Validation, check_response,
-    compare_climatology, compare_spectra, validate_rollouts,
+    compare_climatology, compare_spectra, refuse_unusable, validate_rollouts,
 };
 
 /// Results of the simulations.
@@ -91,7 +91,10 @@ pub fn validate_model(
     config: &FitConfig,
     control: &Control,
 ) -> Result<(Validation, Runs)> {
+    config.check()?;
     let held_out = &*config.record(held_out)?;
+    let stationary = model.observation().stationary(held_out)?;
+    refuse_unusable(&config.validate, &stationary, control)?;
     let excerpt = &*held_out.excerpt(most_samples(model.dim()))?;
     let record = &*model.observation().stationary(record.unwrap_or(excerpt))?;
     let clock = Clock::start();

@@ -23,12 +23,12 @@ use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::{
-    FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
+    EquationResults,     FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord, SpinClosure,
     SpinMaps,
 };
 use crate::score::ExactScore;
 use crate::systems::ExactFields;
-use crate::validate::Validation;
+use crate::validate::{Validation, refuse_unusable};
 
 /// Components of a spin.
 const SPIN: usize = 3;
@@ -153,6 +153,11 @@ impl<'a> Run<'a> {
         };
         let mut plan = Plan::for_record(&check, &observation, config)?;
         plan.noticed.extend(self.left_out.clone());
+        refuse_unusable(
+            &config.validate,
+            &*observation.stationary(record)?,
+            self.control,
+        )?;
         let (training, held_out) = self.split(&mut plan)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;
@@ -368,6 +373,7 @@ impl<'a> Run<'a> {
         });
         let validated = runs.results(&validation);
         let mut results = stage.results(model.provenance(), seconds, validated, truth);
+        results.equation = model.written_equation().as_ref().map(EquationResults::new);
         results.observation = prepared.observed.map(|fit| ObservationResults {
             summary: fit.observation.sentences(),
             map: fit.observation,

@@ -56,8 +56,9 @@ impl<'a> Store<'a> {
             return work();
         };
         let kept = Models::load(folder.path());
-        if kept.is_err() {
+        if let Err(error) = &kept {
             // A stage without its files is of no use.
+            folder.note_refusal(name, error);
             folder.forget(name);
         }
         let mut made = None;

@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod draw;
+mod equation;
 mod figure;
 mod gaps;
 mod identifier;
@@ -12,6 +13,7 @@ mod run;
 mod sections;
 
 pub use benchmark::{BenchmarkPart, OperatorChannel, OperatorRecord, RecipeVariant};
+pub use equation::EquationFormat;
 pub use figure::{
     Across, Arrows, Axis, BarSeries, Bars, Colours, Figure, Heatmap, LabelledMatrix, Lines, Mark,
     Palette, Panel, PanelContent, Role, Series, SeriesStyle,
@@ -19,7 +21,7 @@ pub use figure::{
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
 pub use record::{Evidence, FieldRecord, LearnedRecord, Part, RunRecord};
 pub use results::{
-    Decision, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction, Results,
+    Decision, EquationResults, Measured, MobilityResults, ObservationResults, Reproduced, Reproduction, Results,
     ScoreResults, Truth, ValidationResults,
 };
 pub use run::run_page;

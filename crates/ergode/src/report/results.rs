@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Verdict;
 use crate::mobility::Recipe;
+use crate::model::{ModelEquation, Term};
 use crate::observe::{DelayTrial, Observation};
 use crate::stats::nan_if_null;
 use crate::validate::Climatology;
@@ -32,6 +33,9 @@ pub struct Results {
     /// Automatic decisions, with reasons.
     #[serde(default)]
     pub policy: Vec<Decision>,
+    /// Drift and diffusion as polynomials of the state, in its units, where they are such.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub equation: Option<EquationResults>,
     /// The comparison with held-out data.
     pub validation: ValidationResults,
     /// Irreversibility of the model.
@@ -45,6 +49,29 @@ pub struct Results {
     /// Comparison with the paper, if one of its benchmarks was reproduced.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub reproduction: Option<Reproduction>,
+}
+
+/// dx = b dt + √2 Σ dW with Σ Σᵀ = D, term by term.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EquationResults {
+    /// b by coordinate.
+    pub drift: BTreeMap<String, Vec<Term>>,
+    /// D by entry, `x,y` with the coordinates in their order.
+    pub diffusion: BTreeMap<String, Vec<Term>>,
+}
+
+impl EquationResults {
+    /// The terms of an equation.
+    pub fn new(equation: &ModelEquation) -> Self {
+        let names = &equation.names;
+        let entry = |(i, j): (usize, usize)| format!("{},{}", names[i], names[j]);
+        let drift = names.iter().cloned().zip(equation.drift.clone());
+        let diffusion = equation.entries().map(entry).zip(equation.diffusion.clone());
+        Self {
+            drift: drift.collect(),
+            diffusion: diffusion.collect(),
+        }
+    }
 }
 
 /// A choice that the fit made.

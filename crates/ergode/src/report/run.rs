@@ -62,9 +62,19 @@ fn shown<T>(
     }
 }
 
+/// Most terms of a line of the equation.
+const TERMS: usize = 12;
+
 fn equation(record: &RunRecord) -> Option<Section> {
     let fit = record.learned.fit.as_ref()?;
-    let section = equation_section(&fit.mobility);
+    let mut section = equation_section(&fit.mobility);
+    let written = record.results.equation.as_ref();
+    if let Some(lines) = written.and_then(|equation| equation_lines(equation, TERMS)) {
+        section = section.with(SectionPart::Equation(lines)).prose(
+            "In the units of the state; terms below two standard errors are left out. `ergode equation` writes \
+             all of them, as LaTeX or source code too.",
+        );
+    }
     Some(match record.sites {
         0 => section,
         sites => section.prose(format!(

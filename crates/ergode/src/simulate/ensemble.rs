@@ -13,7 +13,9 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result, require_positive};
 use crate::io::RowStream;
+use crate::memory::{self, countable};
 use crate::random::{LaneStreams, Purpose, Stream};
+use crate::ranges::Range;
 use crate::simd::{AlignedBuffer, GROUP};
 
 /// The configuration of a simulation.
@@ -38,20 +40,53 @@ pub struct SimulateConfig {
     pub burn_in: f64,
 }
 
+/// Copies of a state that a trajectory keeps, and numbers of its random stream.
+const STATES: u64 = 4;
+const STREAM: u64 = 8;
+
 impl SimulateConfig {
     /// Samples saved of each trajectory, the one at time zero included.
     ///
     /// # Errors
-    /// When the time between samples is not a whole number of steps.
+    /// When a number is out of its range, or there are more samples than can be counted.
     pub fn samples(&self) -> Result<usize> {
+        let not_negative = Range::closed(0.0, 1e100);
+        require_positive("dt", self.dt)?;
         require_positive("save_every", self.save_every)?;
-        if !(self.time.is_finite() && self.time >= 0.0) {
-            return Err(Error::input(format!(
-                "time must be finite and not negative, not {}",
-                self.time
-            )));
+        not_negative.check("time", self.time)?;
+        not_negative.check("burn_in", self.burn_in)?;
+        let count = (self.time / self.save_every * (1.0 + 1e-12)).floor();
+        match countable(count) {
+            Some(count) => Ok(count + 1),
+            None => Err(Error::input(format!(
+                "time = {} has more samples at save_every = {} than can be counted; shorten the time or save \
+                 less often",
+                self.time, self.save_every
+            ))),
         }
-        Ok((self.time / self.save_every * (1.0 + 1e-12)).floor() as usize + 1)
+    }
+
+    /// Samples of each trajectory, once it is known that `held` of them, of all trajectories, fit into memory
+    /// beside the states.
+    ///
+    /// # Errors
+    /// As [`samples`](Self::samples), and when they do not fit.
+    pub(crate) fn claim(&self, dim: usize, held: impl FnOnce(usize) -> usize) -> Result<usize> {
+        let samples = self.samples()?;
+        if self.trajectories == 0 {
+            return Err(Error::input("trajectories must be at least 1"));
+        }
+        let trajectories = ("trajectories", self.trajectories as u64);
+        let dimensions = ("coordinates", dim as u64);
+        let row = STREAM + STATES * dim as u64;
+        memory::claim("the states of the simulation", &[trajectories], 8 * row)?;
+        let samples_each = ("samples of each", held(samples) as u64);
+        memory::claim(
+            "the simulated samples",
+            &[trajectories, samples_each, dimensions],
+            8,
+        )?;
+        Ok(samples)
     }
 }
 
@@ -123,7 +158,7 @@ pub fn simulate_ensemble(
     config: &SimulateConfig,
     control: &Control,
 ) -> Result<Simulation> {
-    let mut run = Run::new(sde, initial, config)?;
+    let mut run = Run::new(sde, initial, config, |samples| samples)?;
     control.begin(run.total_steps());
     let mut values = Array3::zeros((config.trajectories, run.samples, sde.dim()));
     run.fill(&mut values.view_mut(), control)?;
@@ -153,11 +188,15 @@ pub fn simulate_to_file(
     memory: usize,
     control: &Control,
 ) -> Result<Vec<Failure>> {
-    let mut run = Run::new(sde, initial, config)?;
+    let chunk = |samples: usize| {
+        let row = (config.trajectories as u128) * (sde.dim() * size_of::<f64>()) as u128;
+        let fit = (memory as u128 / row.max(1)).clamp(1, samples as u128);
+        fit as usize
+    };
+    let mut run = Run::new(sde, initial, config, chunk)?;
     control.begin(run.total_steps());
     let shape = (config.trajectories, run.samples, sde.dim());
-    let row_bytes = config.trajectories * sde.dim() * size_of::<f64>();
-    let chunk = (memory / row_bytes).clamp(1, run.samples);
+    let chunk = chunk(run.samples);
     let mut stream = RowStream::create(path, shape, config.save_every, names)?;
     let mut buffer = Array3::zeros((config.trajectories, chunk, sde.dim()));
     let mut start = 0;
@@ -203,16 +242,19 @@ const STAGE: usize = 32 * 1024;
 const NORMAL_BLOCK: usize = 64 * 1024;
 
 impl<'a> Run<'a> {
-    fn new(sde: &'a dyn Sde, initial: &Initial, config: &'a SimulateConfig) -> Result<Self> {
+    /// A simulation of which `held` samples are in memory at a time.
+    fn new(
+        sde: &'a dyn Sde,
+        initial: &Initial,
+        config: &'a SimulateConfig,
+        held: impl FnOnce(usize) -> usize,
+    ) -> Result<Self> {
+        let samples = config.claim(sde.dim(), held)?;
         let steps_per_save = whole_steps("save_every", config.save_every, config.dt)?;
-        let samples = config.samples()?;
         let burn_steps = match config.burn_in {
             0.0 => 0,
             burn_in => whole_steps("burn_in", burn_in, config.dt)?,
         };
-        if config.trajectories == 0 {
-            return Err(Error::input("trajectories must be at least 1"));
-        }
         if let Initial::Given(states) = initial
             && states.dim() != (config.trajectories, sde.dim())
         {
@@ -244,8 +286,9 @@ impl<'a> Run<'a> {
     }
 
     fn total_steps(&self) -> u64 {
-        let steps = (self.samples - 1) * self.steps_per_save + self.burn_steps;
-        steps as u64 * self.config.trajectories as u64
+        let saved = (self.samples as u64 - 1).saturating_mul(self.steps_per_save as u64);
+        let steps = saved.saturating_add(self.burn_steps as u64);
+        steps.saturating_mul(self.config.trajectories as u64)
     }
 
     /// Deliver the next `out.len_of(Axis(1))` samples of every trajectory.
@@ -428,5 +471,9 @@ fn whole_steps(name: &str, span: f64, dt: f64) -> Result<usize> {
             "{name} = {span} is not a whole multiple of dt = {dt}; try {nearest}"
         )));
     }
-    Ok(whole as usize)
+    countable(whole).ok_or_else(|| {
+        Error::input(format!(
+            "{name} = {span} has more steps of dt = {dt} than can be counted; choose a longer dt"
+        ))
+    })
 }

@@ -2,18 +2,27 @@
 //!
 //! A system is one file: parameters with the paper's values as defaults, their validation, the
 //! equation ([`Dynamics`](crate::simulate::Dynamics)), the exact score and mobility, and whatever else is
-//! known in closed form. One line in [`SYSTEMS`] makes it available by name.
+//! known in closed form. Of a system whose score is not known the drift and the diffusion are
+//! ([`System::exact_equation`]). One line in [`SYSTEMS`] makes it available by name.
 
 mod affine2d;
 mod cir;
 mod double_well;
+mod fitzhugh_nagumo;
 mod galerkin;
+mod gradient;
 mod grid1d;
 mod grid2d;
+mod limit_cycle;
+mod lorenz63;
+mod mueller_brown;
 mod ornstein_uhlenbeck;
+mod prinz;
 mod registry;
 mod soft_spin;
 mod special;
+mod triple_well;
+mod van_der_pol;
 
 use ndarray::Array2;
 use serde::Serialize;
@@ -24,17 +33,25 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::random::{Purpose, Stream};
-use crate::simulate::{Initial, Sde, SimulateConfig, Simulation, simulate_ensemble};
+use crate::simulate::{Initial, Scheme, Sde, SimulateConfig, Simulation, simulate_ensemble};
 
 pub use affine2d::{Affine2d, Affine2dReference};
 pub use cir::CoxIngersollRoss;
 pub use double_well::DoubleWell;
+pub use fitzhugh_nagumo::FitzHughNagumo;
 pub use galerkin::{Function, GalerkinReference};
+pub use gradient::{Overdamped, Potential};
 pub use grid1d::{Grid1d, Spacing};
 pub use grid2d::Grid2d;
+pub use limit_cycle::LimitCycle;
+pub use lorenz63::Lorenz63;
+pub use mueller_brown::MuellerBrown;
 pub use ornstein_uhlenbeck::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
+pub use prinz::Prinz;
 pub use registry::{SYSTEMS, SystemEntry, system_by_name};
 pub use soft_spin::{SoftSpin, SoftSpinMoments};
+pub use triple_well::TripleWell;
+pub use van_der_pol::VanDerPol;
 
 /// A system that can be named, built from parameters, and simulated.
 pub trait System: Sde {
@@ -53,6 +70,23 @@ pub trait System: Sde {
     fn exact_fields(&self) -> Option<&dyn ExactFields> {
         None
     }
+    /// The exact drift F and, row-major, the exact diffusion D = ½ (√2 Σ)(√2 Σ)ᵀ at a state: known of
+    /// every system, whether or not its score is.
+    fn exact_equation(&self, x: &[f64], drift: &mut [f64], diffusion: &mut [f64]) {
+        let (dim, noise_dim) = (self.dim(), self.noise_dim());
+        let (mut column, mut unit) = (vec![0.0; dim], vec![0.0; noise_dim]);
+        diffusion.fill(0.0);
+        for j in 0..noise_dim {
+            unit[j] = 1.0;
+            self.evaluate(x, &unit, drift, &mut column);
+            unit[j] = 0.0;
+            for (i, row) in diffusion.chunks_exact_mut(dim).enumerate() {
+                for (entry, other) in row.iter_mut().zip(&column) {
+                    *entry += 0.5 * column[i] * other;
+                }
+            }
+        }
+    }
     /// All parameters, as they would be written in a configuration.
     fn parameters(&self) -> Value;
 }
@@ -68,6 +102,17 @@ pub trait ExactFields: Sync {
     fn mobility(&self, x: &[f64], out: &mut [f64]);
     /// (∇·M)_i = Σ_j ∂_j M_ij.
     fn div_mobility(&self, x: &[f64], out: &mut [f64]);
+    /// The drift M s + ∇·M.
+    fn drift(&self, x: &[f64], out: &mut [f64]) {
+        let dim = x.len();
+        let (mut score, mut mobility) = (vec![0.0; dim], vec![0.0; dim * dim]);
+        self.score(x, &mut score);
+        self.mobility(x, &mut mobility);
+        self.div_mobility(x, out);
+        for (out, row) in out.iter_mut().zip(mobility.chunks_exact(dim)) {
+            *out += row.iter().zip(&score).map(|(m, s)| m * s).sum::<f64>();
+        }
+    }
 }
 
 /// The protocol of the reference data of a system.
@@ -78,6 +123,24 @@ pub struct Protocol {
     pub simulate: SimulateConfig,
     /// Sample the exact transition law at the save interval instead of stepping a scheme.
     pub exact: bool,
+}
+
+impl Protocol {
+    /// Euler-Maruyama by steps of `dt`, with seed 0.
+    fn euler(trajectories: usize, time: f64, save_every: f64, dt: f64, burn_in: f64) -> Self {
+        Self {
+            simulate: SimulateConfig {
+                time,
+                dt,
+                save_every,
+                trajectories,
+                seed: 0,
+                scheme: Scheme::Euler,
+                burn_in,
+            },
+            exact: false,
+        }
+    }
 }
 
 /// Parameters that make a system once they are found valid.
@@ -125,6 +188,7 @@ pub fn generate_uneven(
         )));
     }
     let mut fine = protocol.clone();
+    fine.simulate.samples()?;
     let steps = (fine.simulate.save_every / fine.simulate.dt).round() as usize;
     let divides = |parts: &usize| protocol.exact || steps.is_multiple_of(*parts);
     let parts = if poisson {
@@ -153,9 +217,10 @@ fn sample_transitions(
             "this system has no exact transition law (only ou and cir have); choose another scheme",
         ));
     };
-    let burn = (config.burn_in / config.save_every).ceil() as usize;
-    let (samples, dim) = (config.samples()?, system.dim());
-    control.begin((config.trajectories * samples) as u64);
+    let dim = system.dim();
+    let samples = config.claim(dim, |samples| samples)?;
+    let burn = (config.burn_in / config.save_every).ceil() as u64;
+    control.begin((config.trajectories as u64).saturating_mul(samples as u64));
     let mut values = ndarray::Array3::zeros((config.trajectories, samples, dim));
     values
         .outer_iter_mut()

@@ -5,8 +5,15 @@ use serde_json::{Map, Value};
 use super::affine2d::Affine2d;
 use super::cir::CoxIngersollRoss;
 use super::double_well::DoubleWell;
+use super::fitzhugh_nagumo::FitzHughNagumo;
+use super::limit_cycle::LimitCycle;
+use super::lorenz63::Lorenz63;
+use super::mueller_brown::MuellerBrown;
 use super::ornstein_uhlenbeck::OrnsteinUhlenbeckParameters;
+use super::prinz::Prinz;
 use super::soft_spin::SoftSpin;
+use super::triple_well::TripleWell;
+use super::van_der_pol::VanDerPol;
 use super::{Parameters, System};
 use crate::error::{Error, Result};
 
@@ -39,14 +46,49 @@ pub const SYSTEMS: &[SystemEntry] = &[
         build: build::<DoubleWell>,
     },
     SystemEntry {
+        name: "fitzhugh-nagumo",
+        summary: "FitzHugh-Nagumo model of an excitable cell, two dimensions",
+        build: build::<FitzHughNagumo>,
+    },
+    SystemEntry {
+        name: "limit-cycle",
+        summary: "noisy limit cycle with affine diffusion, two or three dimensions",
+        build: build::<LimitCycle>,
+    },
+    SystemEntry {
+        name: "lorenz63",
+        summary: "Lorenz' equations of 1963 with additive noise, three dimensions",
+        build: build::<Lorenz63>,
+    },
+    SystemEntry {
+        name: "mueller-brown",
+        summary: "motion in the Müller-Brown potential, two dimensions",
+        build: build::<MuellerBrown>,
+    },
+    SystemEntry {
         name: "ou",
         summary: "Ornstein-Uhlenbeck process, any dimension, non-normal drift allowed",
         build: build::<OrnsteinUhlenbeckParameters>,
     },
     SystemEntry {
+        name: "prinz",
+        summary: "motion in a potential of four wells, one dimension",
+        build: build::<Prinz>,
+    },
+    SystemEntry {
         name: "softspin",
         summary: "soft-spin stochastic Landau-Lifshitz dynamics on a ring, 3N dimensions",
         build: build::<SoftSpin>,
+    },
+    SystemEntry {
+        name: "triple-well",
+        summary: "motion among two deep wells and a shallow one, two dimensions",
+        build: build::<TripleWell>,
+    },
+    SystemEntry {
+        name: "van-der-pol",
+        summary: "Van der Pol oscillator with additive noise, two dimensions",
+        build: build::<VanDerPol>,
     },
 ];
 

@@ -7,9 +7,11 @@ use serde_json::Value;
 use super::special::ln_bessel_i;
 use super::{ExactFields, Parameters, Protocol, System};
 use crate::error::{Error, Result, require_positive};
+use crate::limits;
 use crate::linalg::multiply;
 use crate::quadrature::gauss_legendre;
 use crate::random::Stream;
+use crate::ranges::Range;
 use crate::simd::Real;
 use crate::simulate::{Dimensions, Dynamics, Scheme, SimulateConfig};
 
@@ -264,9 +266,8 @@ impl ExactFields for SoftSpin {
 
 impl Parameters for SoftSpin {
     fn build(self) -> Result<Box<dyn System>> {
-        if self.sites == 0 {
-            return Err(Error::input("parameter sites must be at least 1"));
-        }
+        let most = (limits::RECORD / 3) as u64;
+        Range::whole(1, most).check("parameter sites", self.sites as f64)?;
         require_positive("parameter lambda", self.lambda)?;
         require_positive("parameter temperature", self.temperature)?;
         require_positive("parameter epsilon", self.epsilon)?;

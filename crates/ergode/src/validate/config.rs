@@ -70,7 +70,6 @@ impl Default for ValidateConfig {
 }
 
 impl ValidateConfig {
-    /// Refuse numbers that are out of range.
     pub(crate) fn validate(&self) -> Result<()> {
         if let Some(horizon) = self.horizon {
             require_positive("the horizon", horizon)?;

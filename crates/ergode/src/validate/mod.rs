@@ -16,7 +16,10 @@ mod ring;
 mod rollout;
 mod setting;
 mod spectrum;
+mod usable;
 mod verdict;
+
+pub(crate) use usable::refuse_unusable;
 
 pub use climatology::{Climatology, ClimatologyCurve, compare_climatology};
 pub use config::ValidateConfig;

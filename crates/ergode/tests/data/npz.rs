@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use ergode::{Times, write_ensemble};
+use ergode::{Control, ReadOptions, Times, convert_ensemble, write_ensemble};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
@@ -247,4 +247,83 @@ fn checksums_are_compared() {
         .unwrap();
     bytes[place + 1] ^= 1;
     refused(folder.read("a.npz", bytes), &["'x'", "damaged"]);
+}
+
+#[test]
+fn archives_too_large_for_memory_are_converted_row_by_row() {
+    let folder = Folder::new();
+    let (from, to) = (folder.path("a.npz"), folder.path("b.h5"));
+    let little = ReadOptions {
+        memory: Some(64),
+        ..ReadOptions::default()
+    };
+    for ensemble in samples() {
+        write_ensemble(&from, &ensemble).unwrap();
+        convert_ensemble(&from, &to, &little, false, &Control::new()).unwrap();
+        let (whole, streamed) = (plain(&from).unwrap(), plain(&to).unwrap());
+        assert_same(&whole, &streamed, true, true);
+        assert_eq!(whole.names(), streamed.names());
+    }
+    // A compressed archive of several trajectories with padding, and one whose checksum is wrong.
+    let values: Vec<f64> = (0..30)
+        .map(|i| if i % 10 > 6 { f64::NAN } else { f64::from(i) })
+        .collect();
+    let arrays = [
+        array("x.npy", "(3, 10, 1)", &values),
+        array("dt.npy", "()", &[0.5]),
+    ];
+    let content = archive(CompressionMethod::Deflated, &arrays);
+    folder.put("a.npz", &content);
+    convert_ensemble(&from, &to, &little, false, &Control::new()).unwrap();
+    assert_same(&plain(&from).unwrap(), &plain(&to).unwrap(), true, true);
+    let mut content = stored(&arrays);
+    let place = content
+        .windows(8)
+        .position(|b| b == 26f64.to_le_bytes())
+        .unwrap();
+    content[place] ^= 1;
+    folder.put("a.npz", &content);
+    let damaged = convert_ensemble(&from, &to, &little, false, &Control::new());
+    assert!(damaged.unwrap_err().to_string().contains("checksum"));
+}
+
+#[test]
+fn the_unpacked_size_is_what_counts() {
+    let folder = Folder::new();
+    let zeros = simple("<f8", "(1000000, 1)", &f8(&vec![0.0; 1_000_000]));
+    let content = archive(CompressionMethod::Deflated, &[("x.npy", zeros)]);
+    assert!(content.len() < 20_000);
+    folder.put("zeros.npz", &content);
+    let read = |memory| {
+        let options = ReadOptions {
+            memory: Some(memory),
+            ..dt(1.0)
+        };
+        read_with(folder.path("zeros.npz"), &options)
+    };
+    refused(
+        read(1_000_000),
+        &["GiB of values", "ergode convert --values-only"],
+    );
+    assert_eq!(read(8_000_000).unwrap().samples(), 1_000_000);
+}
+
+#[test]
+fn an_array_is_chosen_by_name() {
+    let folder = Folder::new();
+    let arrays = [
+        array("x.npy", "(2,)", &[1.0, 2.0]),
+        array("v.npy", "(3,)", &[3.0, 4.0, 5.0]),
+    ];
+    folder.put("a.npz", &stored(&arrays));
+    let read = |name: &str| {
+        let options = ReadOptions {
+            array: Some(name.to_owned()),
+            ..dt(1.0)
+        };
+        read_with(folder.path("a.npz"), &options)
+    };
+    assert_eq!(read("x").unwrap().samples(), 2);
+    assert_eq!(read("v").unwrap().samples(), 3);
+    refused(read("w"), &["has no array 'w'", "'x', 'v'"]);
 }

@@ -1,5 +1,6 @@
 //! NumPy archives of arrays.
 
+mod stream;
 mod write;
 
 use std::fs::File;
@@ -10,20 +11,23 @@ use ndarray::ArrayViewD;
 use zip::result::{ZipError, ZipResult};
 use zip::{CompressionMethod, ZipArchive};
 
+use self::stream::{NpzGrid, Place, unpacked};
 use self::write::{NpzStore, write_archive, write_named};
 use crate::control::Control;
-use crate::data::{Element, Ensemble, Times, Trajectory, Values};
-use crate::error::{Error, Result};
+use crate::data::{Element, Ensemble, MEMORY, Times, Trajectory, Values};
+use crate::error::{Error, Result, printable};
 use crate::io::array::{ArrayHeader, NumberArray, decode_text, tuple};
 use crate::io::atomic::AtomicFile;
 use crate::io::fault::Fault;
 use crate::io::format::Format;
-use crate::io::grid::GridSink;
+use crate::io::grid::{GridSink, GridSource};
 use crate::io::kind::{Kind, open};
 use crate::io::layout::Layout;
 use crate::io::npy::with_shared_times;
-use crate::io::options::{ReadOptions, check_dt, in_file, step_of};
+use crate::io::options::{ReadOptions, check_dt, in_file, refuse_large, step_of};
+use crate::io::repeated::merged;
 use crate::io::rows::{MemorySource, Sink, Source};
+use crate::memory;
 
 /// No deflated data unpack to more than this many times their size.
 const DEFLATE_LIMIT: u64 = 1040;
@@ -44,6 +48,18 @@ impl Format for Npz {
     }
 
     fn open(&self, path: &Path, options: &ReadOptions) -> Result<Box<dyn Source>> {
+        let mut archive = Archive::open(path)?;
+        let main = archive.main_array(options)?;
+        let arrays = archive.used(&main)?;
+        let in_order = arrays.iter().all(|(_, place)| !place.header.fortran);
+        if in_order && unpacked(&arrays) > options.memory.unwrap_or(MEMORY) {
+            let named = ReadOptions {
+                array: Some(main),
+                ..options.clone()
+            };
+            let grid = NpzGrid::new(path, archive.size, arrays);
+            return Ok(Box::new(GridSource::new(path, grid, &named)?));
+        }
         Ok(Box::new(MemorySource::new(self.read(
             path,
             options,
@@ -58,7 +74,11 @@ impl Format for Npz {
 
     fn read(&self, path: &Path, options: &ReadOptions, _: &Control) -> Result<Ensemble> {
         let mut archive = Archive::open(path)?;
-        let main = archive.main_array()?;
+        let main = archive.main_array(options)?;
+        let bytes = unpacked(&archive.used(&main)?);
+        refuse_large(path, bytes, options.memory)?;
+        memory::claim(&main, &[("bytes", bytes)], 1)
+            .map_err(|error| Error::file(path, error.to_string()))?;
         let (array, _) = archive
             .numbers(&main)?
             .expect("the main array is one of the archive");
@@ -66,19 +86,23 @@ impl Format for Npz {
             .into_trajectories()
             .map_err(|fault| fault.at(path, &format!("array '{main}'")))?;
         let dt = archive.interval()?;
-        let trajectories = match archive.times()? {
-            Some(times) => times.assign(path, values)?,
+        let (trajectories, gone) = match archive.times()? {
+            Some(times) => {
+                let rounding = times.rounding;
+                merged(times.assign(path, values)?, options.repeated, rounding)
+            }
             None => {
                 let step = step_of(path, false, dt.or(options.dt))?;
                 let times = Times::every(step.expect("there are no times"));
                 let trim = values.len() > 1;
-                values
+                let trimmed = values
                     .into_iter()
-                    .map(|values| with_shared_times(values, times.clone(), trim))
-                    .collect()
+                    .map(|values| with_shared_times(values, times.clone(), trim));
+                (trimmed.collect(), 0)
             }
         };
-        let mut ensemble = in_file(path, Ensemble::new(trajectories))?;
+        let ensemble = in_file(path, Ensemble::new(trajectories))?;
+        let mut ensemble = ensemble.with_repeated_rows(gone);
         if let Some(names) = archive.names(ensemble.dim())? {
             ensemble = in_file(path, ensemble.with_names(names))?;
         }
@@ -249,11 +273,47 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// The name of the array with the values.
-    fn main_array(&mut self) -> Result<String> {
+    /// The arrays that are read beside the one of the values, and where they lie.
+    fn used(&mut self, main: &str) -> Result<Vec<(String, Place)>> {
+        let mut used = Vec::new();
+        for name in [main, "t", "dt", "names"] {
+            let Some(header) = self.with_array(name, |header, _| Ok(header.clone()))? else {
+                continue;
+            };
+            let (_, index) = self
+                .arrays
+                .iter()
+                .find(|(n, _)| n == name)
+                .expect("it was read");
+            let what = format!("array '{name}'");
+            let entry = self
+                .zip
+                .by_index(*index)
+                .map_err(|e| damaged(self.path, &what, e))?;
+            let place = Place {
+                start: entry.data_start().unwrap_or(0),
+                packed: entry.compressed_size(),
+                compression: entry.compression(),
+                crc: entry.crc32(),
+                header,
+            };
+            used.push((name.to_owned(), place));
+        }
+        Ok(used)
+    }
+
+    /// The name of the array with the values: the one that the options name, else `x`, else the only one.
+    fn main_array(&mut self, options: &ReadOptions) -> Result<String> {
         let names: Vec<String> = self.arrays.iter().map(|(name, _)| name.clone()).collect();
-        if names.iter().any(|name| name == "x") {
-            return Ok("x".to_owned());
+        let wanted = options.array.as_deref().unwrap_or("x");
+        if names.iter().any(|name| name == wanted) {
+            return Ok(wanted.to_owned());
+        }
+        if options.array.is_some() {
+            return Err(Error::file(
+                self.path,
+                format!("has no array '{wanted}'; it has '{}'", names.join("', '")),
+            ));
         }
         let mut found = Vec::new();
         let mut candidates = Vec::new();
@@ -283,7 +343,7 @@ impl<'a> Archive<'a> {
                 self.path,
                 format!(
                     "no array is named 'x', and no single other array can hold the values; the archive \
-                     has {}; name the values 'x'",
+                     has {}; choose one with --array, or name the values 'x'",
                     found.join(", ")
                 ),
             )),
@@ -339,7 +399,7 @@ impl<'a> Archive<'a> {
             let mut names = Vec::with_capacity(dim);
             for _ in 0..dim {
                 reader.read_exact(&mut bytes)?;
-                names.push(decode_text(&bytes, header.dtype.big_endian)?);
+                names.push(printable(&decode_text(&bytes, header.dtype.big_endian)?));
             }
             end_of_entry(reader)?;
             Ok(names)

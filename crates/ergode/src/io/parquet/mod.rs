@@ -78,6 +78,10 @@ impl Format for Parquet {
     fn takes_any_order(&self) -> bool {
         false
     }
+
+    fn is_table(&self) -> bool {
+        true
+    }
 }
 
 /// The meaning of the elements of every column; refuses columns of unsupported types.

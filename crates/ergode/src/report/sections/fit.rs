@@ -12,6 +12,17 @@ const TERMS: usize = 15;
 /// The model's equation for a reader: what the symbols are, and M written out where it is short.
 pub fn equation_section(mobility: &LinearMobility) -> Section {
     let basis = mobility.basis();
+    if basis.has_drift() {
+        return Section::new("equation", "The equation")
+            .with(SectionPart::Equation(
+                "dx = b dt + √2 Σ dW,  Σ Σᵀ = D\nb = M s + ∇·M,  M = D + R,  R = −Rᵀ,  s = ∇ ln p".into(),
+            ))
+            .prose(format!(
+                "The drift b and the diffusion D were fitted as polynomials of the state, without a score; R \
+                 follows from them. The fit has {} coefficients.",
+                basis.len()
+            ));
+    }
     let (dim, (diffusion, current)) = (basis.dim(), basis.degrees());
     let names = basis.names();
     let state = if dim <= 6 {

@@ -1,0 +1,290 @@
+//! Drift and diffusion of a model written out: polynomials of the state in its own units.
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array1, Array2};
+use serde::{Deserialize, Serialize};
+
+use super::{LangevinModel, StoredMobility, StoredScore};
+use crate::data::Standardiser;
+use crate::mobility::LinearMobility;
+use crate::observable::Polynomial;
+
+/// c x^α, with the standard error of c.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Term {
+    /// The monomial, such as `x^2*y`; `1` for the constant.
+    pub term: String,
+    /// c, in units of the state.
+    pub value: f64,
+    /// Its standard error, where it is known.
+    pub stderr: Option<f64>,
+}
+
+/// A polynomial of z = (x − mean)/scale: exponents and coefficient of each term.
+pub type StandardisedTerms = Vec<(Vec<u32>, f64)>;
+
+/// dx = b(x) dt + √2 Σ dW with Σ Σᵀ = D(x), b and D being polynomials.
+///
+/// It is the equation among the samples, wherever D is positive; outside them the model pulls back.
+#[derive(Clone, Debug)]
+pub struct ModelEquation {
+    /// Names of the coordinates.
+    pub names: Vec<String>,
+    /// b_i in the units of the state.
+    pub drift: Vec<Vec<Term>>,
+    /// D_ij for i ≤ j, row by row.
+    pub diffusion: Vec<Vec<Term>>,
+    /// The map to the coordinates z, in which large powers lose no digits.
+    pub standardiser: Standardiser,
+    /// b_i, in units of the state, of z.
+    pub standardised_drift: Vec<StandardisedTerms>,
+    /// D_ij for i ≤ j, likewise.
+    pub standardised_diffusion: Vec<StandardisedTerms>,
+}
+
+impl ModelEquation {
+    /// The pairs i ≤ j in the order of the entries of D.
+    pub fn entries(&self) -> impl Iterator<Item = (usize, usize)> {
+        upper(self.names.len())
+    }
+}
+
+impl LangevinModel {
+    /// Drift and diffusion written out; none where one of them is not made of polynomials, as of a network, a
+    /// ring, or a score of logarithms.
+    ///
+    /// Standard errors are known where the drift is an unknown of the fit. The drift M s + ∇·M of a score and
+    /// a mobility has none here; `LangevinModel::field_error` gives those of its values.
+    pub fn written_equation(&self) -> Option<ModelEquation> {
+        let equation = match &self.mobility.stored {
+            StoredMobility::Linear(mobility) if mobility.drift().is_some() => {
+                Unknowns::of_fit(mobility)
+            }
+            StoredMobility::Linear(mobility) => {
+                let m = mobility.basis().combine(mobility.coefficients());
+                self.by_score(&m, mobility.basis().standardiser(), Some(mobility))?
+            }
+            StoredMobility::Constant(matrix) => {
+                let standardiser = self.score.confinement().standardiser();
+                let scale = &standardiser.scale;
+                let entry = |((i, j), value): ((usize, usize), &f64)| {
+                    Polynomial::monomial(vec![0; self.dim()], value / (scale[i] * scale[j]))
+                };
+                let m: Vec<Polynomial> = matrix.indexed_iter().map(entry).collect();
+                self.by_score(&m, standardiser, None)?
+            }
+            StoredMobility::Lattice(_) | StoredMobility::Neural(_) => return None,
+        };
+        Some(equation.written(self.names()))
+    }
+
+    /// b = M s + ∇·M and D for a polynomial score, M in standardised coordinates.
+    fn by_score(
+        &self,
+        m: &[Polynomial],
+        standardiser: &Standardiser,
+        mobility: Option<&LinearMobility>,
+    ) -> Option<Unknowns> {
+        let StoredScore::ClosedForm(score) = &*self.score else {
+            return None;
+        };
+        if score.confinement().standardiser() != standardiser {
+            return None;
+        }
+        let (dim, s) = (self.dim(), score.component_polynomials()?);
+        let drift = (0..dim).map(|i| {
+            let mut sum = Polynomial::default();
+            for j in 0..dim {
+                let entry = &m[i * dim + j];
+                sum.add_scaled(1.0, &entry.product(&s[j]));
+                sum.add_scaled(1.0, &entry.derivative(j));
+            }
+            vec![(None, sum)]
+        });
+        let diffusion = match mobility {
+            Some(mobility) => diffusion_fields(mobility),
+            None => upper(dim)
+                .map(|(i, j)| {
+                    let mut even = Polynomial::default();
+                    even.add_scaled(0.5, &m[i * dim + j]);
+                    even.add_scaled(0.5, &m[j * dim + i]);
+                    vec![(None, even)]
+                })
+                .collect(),
+        };
+        Some(Unknowns {
+            standardiser: standardiser.clone(),
+            drift: drift.collect(),
+            diffusion,
+            coefficients: mobility.map_or_else(Array1::default, |m| m.coefficients().to_owned()),
+            deviations: deviations_of(mobility),
+        })
+    }
+}
+
+/// Sums of polynomials in z, each with the coefficient that it is multiplied by, if any.
+type Sum = Vec<(Option<usize>, Polynomial)>;
+
+struct Unknowns {
+    standardiser: Standardiser,
+    drift: Vec<Sum>,
+    diffusion: Vec<Sum>,
+    coefficients: Array1<f64>,
+    /// (block, coefficient), where they are known.
+    deviations: Option<Array2<f64>>,
+}
+
+fn upper(dim: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..dim).flat_map(move |i| (i..dim).map(move |j| (i, j)))
+}
+
+fn deviations_of(mobility: Option<&LinearMobility>) -> Option<Array2<f64>> {
+    let errors = mobility.and_then(LinearMobility::errors);
+    errors.map(|errors| errors.deviations().to_owned())
+}
+
+/// The fields of D_ij for i ≤ j.
+fn diffusion_fields(mobility: &LinearMobility) -> Vec<Sum> {
+    let basis = mobility.basis();
+    let of_entry = |(i, j): (usize, usize)| {
+        let even = |k: usize| {
+            let [a, b] = [(i, j), (j, i)].map(|at| basis.entry(k, at));
+            let mut sum = Polynomial::default();
+            sum.add_scaled(0.5, &a);
+            sum.add_scaled(0.5, &b);
+            (Some(k), sum)
+        };
+        let some = |field: &(Option<usize>, Polynomial)| field.1.terms().any(|(_, c)| c != 0.0);
+        (0..basis.len()).map(even).filter(some).collect()
+    };
+    upper(basis.dim()).map(of_entry).collect()
+}
+
+impl Unknowns {
+    /// Where b and D are the unknowns.
+    fn of_fit(mobility: &LinearMobility) -> Self {
+        let basis = mobility.basis();
+        let component = |i: usize| {
+            let fields = (0..basis.len()).map(|k| (Some(k), basis.drift_component(k, i)));
+            let some = |field: &(Option<usize>, Polynomial)| field.1.terms().next().is_some();
+            fields.filter(some).collect()
+        };
+        Self {
+            standardiser: basis.standardiser().clone(),
+            drift: (0..basis.dim()).map(component).collect(),
+            diffusion: diffusion_fields(mobility),
+            coefficients: mobility.coefficients().to_owned(),
+            deviations: deviations_of(Some(mobility)),
+        }
+    }
+
+    fn written(self, names: &[String]) -> ModelEquation {
+        let scale = &self.standardiser.scale;
+        let drift = || self.drift.iter().zip(scale.iter().copied());
+        let units = upper(names.len()).map(|(i, j)| scale[i] * scale[j]);
+        let units: Vec<f64> = units.collect();
+        let diffusion = || self.diffusion.iter().zip(units.iter().copied());
+        ModelEquation {
+            names: names.to_vec(),
+            drift: drift().map(|(sum, unit)| self.raw(sum, unit, names)).collect(),
+            diffusion: diffusion()
+                .map(|(sum, unit)| self.raw(sum, unit, names))
+                .collect(),
+            standardised_drift: drift().map(|(sum, unit)| self.total(sum, unit)).collect(),
+            standardised_diffusion: diffusion()
+                .map(|(sum, unit)| self.total(sum, unit))
+                .collect(),
+            standardiser: self.standardiser.clone(),
+        }
+    }
+
+    fn factor(&self, coefficient: Option<usize>) -> f64 {
+        coefficient.map_or(1.0, |k| self.coefficients[k])
+    }
+
+    /// The sum as one polynomial of z.
+    fn total(&self, sum: &Sum, unit: f64) -> StandardisedTerms {
+        let mut total = Polynomial::default();
+        for (k, polynomial) in sum {
+            total.add_scaled(unit * self.factor(*k), polynomial);
+        }
+        let terms = total.terms().filter(|(_, c)| *c != 0.0);
+        terms.map(|(powers, c)| (powers.clone(), c)).collect()
+    }
+
+    /// The sum in monomials of x, with errors.
+    fn raw(&self, sum: &Sum, unit: f64, names: &[String]) -> Vec<Term> {
+        // The derivative of the coefficient of each monomial by every unknown.
+        let mut monomials: BTreeMap<Vec<u32>, (f64, Array1<f64>)> = BTreeMap::new();
+        for (k, polynomial) in sum {
+            for (powers, c) in polynomial.terms() {
+                for (powers, factor) in expanded(powers, &self.standardiser) {
+                    let none = || (0.0, Array1::zeros(self.coefficients.len()));
+                    let (value, slopes) = monomials.entry(powers).or_insert_with(none);
+                    let part = unit * c * factor;
+                    *value += part * self.factor(*k);
+                    if let Some(k) = k {
+                        slopes[*k] += part;
+                    }
+                }
+            }
+        }
+        let known = sum.iter().all(|(k, _)| k.is_some());
+        let mut terms: Vec<(Vec<u32>, Term)> = monomials
+            .into_iter()
+            .map(|(powers, (value, slopes))| {
+                let deviations = self.deviations.as_ref().filter(|_| known);
+                let stderr = deviations.map(|rows| {
+                    let along = rows.dot(&slopes);
+                    along.dot(&along).sqrt()
+                });
+                let term = monomial(&powers, names);
+                (powers, Term { term, value, stderr })
+            })
+            .collect();
+        // By degree, then with the first coordinates first.
+        terms.sort_by_key(|(powers, _)| {
+            let degree = powers.iter().sum::<u32>();
+            (degree, powers.iter().map(|p| u32::MAX - p).collect::<Vec<_>>())
+        });
+        terms.into_iter().map(|(_, term)| term).collect()
+    }
+}
+
+/// `x^2*y`, or `1`.
+fn monomial(powers: &[u32], names: &[String]) -> String {
+    let factor = |(name, power): (&String, &u32)| match power {
+        0 => None,
+        1 => Some(name.clone()),
+        power => Some(format!("{name}^{power}")),
+    };
+    let factors: Vec<String> = names.iter().zip(powers).filter_map(factor).collect();
+    match factors.is_empty() {
+        true => "1".to_owned(),
+        false => factors.join("*"),
+    }
+}
+
+/// z^α in monomials of x: Π_i ((x_i − μ_i)/σ_i)^α_i by the binomial theorem.
+fn expanded(powers: &[u32], standardiser: &Standardiser) -> Vec<(Vec<u32>, f64)> {
+    let mut terms = vec![(vec![0; powers.len()], 1.0)];
+    for (i, &power) in powers.iter().enumerate() {
+        let (mean, scale) = (standardiser.mean[i], standardiser.scale[i]);
+        let mut next = Vec::new();
+        for (exponents, factor) in &terms {
+            let mut binomial = 1.0;
+            for k in (0..=power).rev() {
+                // C(power, k) x^k (−μ)^(power − k) / σ^power
+                let mut exponents = exponents.clone();
+                exponents[i] = k;
+                let rest = (-mean).powi((power - k) as i32) / scale.powi(power as i32);
+                next.push((exponents, factor * binomial * rest));
+                binomial *= f64::from(k) / f64::from(power - k + 1);
+            }
+        }
+        terms = next;
+    }
+    terms
+}

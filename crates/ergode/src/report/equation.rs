@@ -1,0 +1,340 @@
+//! A learned equation as text, formulas and source code.
+
+use std::fmt::Write as _;
+
+use crate::finding::digits;
+use super::results::EquationResults;
+use crate::model::{ModelEquation, StandardisedTerms, Term};
+
+/// How an equation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EquationFormat {
+    /// Plain text for a reader.
+    Text,
+    /// A LaTeX `align*` environment.
+    Latex,
+    /// A module for Python and NumPy.
+    Python,
+    /// A module for Julia.
+    Julia,
+    /// Functions for Rust.
+    Rust,
+}
+
+impl EquationFormat {
+    /// The format with this name: text, latex, python, julia or rust.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "text" => Self::Text,
+            "latex" => Self::Latex,
+            "python" => Self::Python,
+            "julia" => Self::Julia,
+            "rust" => Self::Rust,
+            _ => return None,
+        })
+    }
+}
+
+/// Drift and diffusion for a page, a line each; none where a line would have more than `most` terms.
+pub(super) fn equation_lines(equation: &EquationResults, most: usize) -> Option<String> {
+    let drift = equation.drift.iter().map(|(name, terms)| (format!("b[{name}]"), terms));
+    let diffusion = equation.diffusion.iter();
+    let diffusion = diffusion.map(|(entry, terms)| (format!("D[{entry}]"), terms));
+    let mut lines = Vec::new();
+    for (name, terms) in drift.chain(diffusion) {
+        if terms.iter().filter(|term| visible(term)).count() > most {
+            return None;
+        }
+        lines.push(format!("{name} = {}", sum(terms, &plain)));
+    }
+    Some(lines.join("\n"))
+}
+
+/// Terms smaller than this many standard errors are left out of text and formulas.
+const VISIBLE: f64 = 2.0;
+
+impl ModelEquation {
+    /// The equation in this format.
+    ///
+    /// Text and formulas are in the units of the state and leave out terms below two standard errors; source
+    /// code has every term, of standardised coordinates, and reproduces the fields of the model to rounding.
+    pub fn write(&self, format: EquationFormat) -> String {
+        match format {
+            EquationFormat::Text => self.text(),
+            EquationFormat::Latex => self.latex(),
+            EquationFormat::Python => self.python(),
+            EquationFormat::Julia => self.julia(),
+            EquationFormat::Rust => self.rust(),
+        }
+    }
+
+    /// Left-hand sides of D, such as `D[x,y]`.
+    fn diffusion_names(&self) -> Vec<String> {
+        let name = |(i, j): (usize, usize)| format!("D[{},{}]", self.names[i], self.names[j]);
+        self.entries().map(name).collect()
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (name, terms) in self.names.iter().zip(&self.drift) {
+            let _ = writeln!(out, "d{name} = [ {} ] dt + noise", sum(terms, &plain));
+        }
+        let _ = writeln!(out, "noise = √2 Σ dW with Σ Σᵀ = D:");
+        for (name, terms) in self.diffusion_names().iter().zip(&self.diffusion) {
+            let _ = writeln!(out, "{name} = {}", sum(terms, &plain));
+        }
+        let hidden = self.hidden();
+        if hidden > 0 {
+            let _ = writeln!(out, "({hidden} terms below two standard errors are left out)");
+        }
+        out
+    }
+
+    fn latex(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for (name, terms) in self.names.iter().zip(&self.drift) {
+            let name = symbol(name);
+            lines.push(format!(
+                "  \\mathrm{{d}}{name} &= \\bigl[ {} \\bigr]\\,\\mathrm{{d}}t + \\sqrt{{2}}\\,(\\Sigma\\,\\mathrm{{d}}W)_{{{name}}}",
+                sum(terms, &formula)
+            ));
+        }
+        for ((i, j), terms) in self.entries().zip(&self.diffusion) {
+            let [a, b] = [i, j].map(|i| symbol(&self.names[i]));
+            lines.push(format!(
+                "  (\\Sigma\\Sigma^{{\\mathsf T}})_{{{a}\\,{b}}} &= {}",
+                sum(terms, &formula)
+            ));
+        }
+        format!("\\begin{{align*}}\n{}\n\\end{{align*}}\n", lines.join(" \\\\\n"))
+    }
+
+    /// Number of terms that text and formulas leave out.
+    fn hidden(&self) -> usize {
+        let all = self.drift.iter().chain(&self.diffusion).flatten();
+        all.filter(|term| !visible(term)).count()
+    }
+
+    fn numbers(values: &[f64]) -> String {
+        let each: Vec<String> = values.iter().map(|v| format!("{v:?}")).collect();
+        each.join(", ")
+    }
+
+    fn python(&self) -> String {
+        let variable = |i: usize| format!("z{i}");
+        let code = |terms: &StandardisedTerms| code(terms, &variable, "**");
+        let mut out = format!(
+            "\"\"\"dx = drift(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = diffusion(x); x is (..., {n}): {names}.\n\n\
+             It holds among the samples that it was learned from.\"\"\"\n\nimport numpy as np\n\n\
+             MEAN = np.array([{mean}])\nSCALE = np.array([{scale}])\n\n\n\
+             def _coordinates(x):\n    z = (np.asarray(x, dtype=float) - MEAN) / SCALE\n    \
+             return tuple(np.moveaxis(z, -1, 0))\n\n\n",
+            n = self.names.len(),
+            names = self.names.join(", "),
+            mean = Self::numbers(&self.standardiser.mean),
+            scale = Self::numbers(&self.standardiser.scale),
+        );
+        let n = self.names.len();
+        let unpacked: Vec<String> = (0..n).map(variable).collect();
+        let unpack = format!("    ({},) = _coordinates(x)\n", unpacked.join(", "));
+        let _ = write!(out, "def drift(x):\n{unpack}    b = np.empty(z0.shape + ({n},))\n");
+        for (i, terms) in self.standardised_drift.iter().enumerate() {
+            let _ = writeln!(out, "    b[..., {i}] = {}", code(terms));
+        }
+        let _ = write!(
+            out,
+            "    return b\n\n\ndef diffusion(x):\n{unpack}    d = np.empty(z0.shape + ({n}, {n}))\n"
+        );
+        for ((i, j), terms) in self.entries().zip(&self.standardised_diffusion) {
+            let _ = writeln!(out, "    d[..., {i}, {j}] = {}", code(terms));
+            if i != j {
+                let _ = writeln!(out, "    d[..., {j}, {i}] = d[..., {i}, {j}]");
+            }
+        }
+        out + "    return d\n\n\ndef simulate(x0, dt, steps, rng):\n    \
+             \"\"\"Euler-Maruyama from the states x0, (trajectory, coordinate): (steps + 1, trajectory, coordinate).\"\"\"\n    \
+             x = np.array(x0, dtype=float)\n    path = [x]\n    for _ in range(steps):\n        \
+             sigma = np.linalg.cholesky(diffusion(x))\n        noise = rng.standard_normal(x.shape + (1,))\n        \
+             x = x + drift(x) * dt + np.sqrt(2 * dt) * (sigma @ noise)[..., 0]\n        path.append(x)\n    \
+             return np.stack(path)\n"
+    }
+
+    fn julia(&self) -> String {
+        let n = self.names.len();
+        let code = |terms: &StandardisedTerms| code(terms, &|i| format!("z[{}]", i + 1), "^");
+        let mut out = format!(
+            "# dx = drift(x) dt + sqrt(2) Σ dW with Σ Σ' = diffusion(x); x = [{}].\n\
+             const MEAN = [{}]\nconst SCALE = [{}]\n\nfunction drift(x)\n    z = (x .- MEAN) ./ SCALE\n    return [\n",
+            self.names.join(", "),
+            Self::numbers(&self.standardiser.mean),
+            Self::numbers(&self.standardiser.scale),
+        );
+        for terms in &self.standardised_drift {
+            let _ = writeln!(out, "        {},", code(terms));
+        }
+        let _ = write!(
+            out,
+            "    ]\nend\n\nfunction diffusion(x)\n    z = (x .- MEAN) ./ SCALE\n    d = zeros({n}, {n})\n"
+        );
+        for ((i, j), terms) in self.entries().zip(&self.standardised_diffusion) {
+            let (i, j) = (i + 1, j + 1);
+            let _ = writeln!(out, "    d[{i}, {j}] = d[{j}, {i}] = {}", code(terms));
+        }
+        out + "    return d\nend\n"
+    }
+
+    fn rust(&self) -> String {
+        let n = self.names.len();
+        let code = |terms: &StandardisedTerms| rust_code(terms);
+        let mut out = format!(
+            "//! dx = drift(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = diffusion(x); x = [{}].\n\n\
+             const MEAN: [f64; {n}] = [{}];\nconst SCALE: [f64; {n}] = [{}];\n\n\
+             fn coordinates(x: [f64; {n}]) -> [f64; {n}] {{\n    \
+             std::array::from_fn(|i| (x[i] - MEAN[i]) / SCALE[i])\n}}\n\n\
+             pub fn drift(x: [f64; {n}]) -> [f64; {n}] {{\n    let z = coordinates(x);\n    [\n",
+            self.names.join(", "),
+            Self::numbers(&self.standardiser.mean),
+            Self::numbers(&self.standardiser.scale),
+        );
+        for terms in &self.standardised_drift {
+            let _ = writeln!(out, "        {},", code(terms));
+        }
+        let _ = write!(
+            out,
+            "    ]\n}}\n\npub fn diffusion(x: [f64; {n}]) -> [[f64; {n}]; {n}] {{\n    \
+             let z = coordinates(x);\n    let mut d = [[0.0; {n}]; {n}];\n"
+        );
+        for ((i, j), terms) in self.entries().zip(&self.standardised_diffusion) {
+            let _ = writeln!(out, "    d[{i}][{j}] = {};", code(terms));
+            if i != j {
+                let _ = writeln!(out, "    d[{j}][{i}] = d[{i}][{j}];");
+            }
+        }
+        out + "    d\n}\n"
+    }
+}
+
+fn visible(term: &Term) -> bool {
+    term.value != 0.0 && term.stderr.is_none_or(|error| term.value.abs() >= VISIBLE * error)
+}
+
+/// The visible terms with their signs, each written by `write(size of the coefficient, error, monomial)`.
+fn sum(terms: &[Term], write: &dyn Fn(f64, Option<f64>, &str) -> String) -> String {
+    let mut out = String::new();
+    for term in terms.iter().filter(|term| visible(term)) {
+        out.push_str(match (out.is_empty(), term.value < 0.0) {
+            (true, false) => "",
+            (true, true) => "-",
+            (false, false) => " + ",
+            (false, true) => " - ",
+        });
+        out.push_str(&write(term.value.abs(), term.stderr, &term.term));
+    }
+    match out.is_empty() {
+        true => "0".to_owned(),
+        false => out,
+    }
+}
+
+/// Value and error with the digits that the error allows.
+fn measured(value: f64, error: Option<f64>, between: &str) -> String {
+    let Some(error) = error.filter(|e| *e > 0.0) else {
+        return digits(value);
+    };
+    let decimals = (1.0 - error.log10().floor()).clamp(0.0, 12.0) as usize;
+    let plain = (1e-4..1e6).contains(&value) && error < 1e4;
+    match plain {
+        true => format!("({value:.decimals$}{between}{error:.decimals$})"),
+        false => format!("({value:.4e}{between}{error:.1e})"),
+    }
+}
+
+fn plain(value: f64, error: Option<f64>, monomial: &str) -> String {
+    match monomial {
+        "1" => measured(value, error, " ± "),
+        monomial => format!("{} {}", measured(value, error, " ± "), monomial.replace('*', " ")),
+    }
+}
+
+fn formula(value: f64, error: Option<f64>, monomial: &str) -> String {
+    let number = measured(value, error, " \\pm ");
+    let number = match number.split_once('e') {
+        Some(_) => scientific(&number),
+        None => number,
+    };
+    if monomial == "1" {
+        return number;
+    }
+    let factor = |factor: &str| match factor.split_once('^') {
+        Some((name, power)) => format!("{}^{{{power}}}", symbol(name)),
+        None => symbol(factor),
+    };
+    let factors: Vec<String> = monomial.split('*').map(factor).collect();
+    format!("{number}\\,{}", factors.join("\\,"))
+}
+
+/// `1.2e-5` as `1.2\times 10^{-5}`, wherever it stands in a text.
+fn scientific(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('e') {
+        let end = after
+            .char_indices()
+            .find(|(k, c)| !(c.is_ascii_digit() || (*k == 0 && *c == '-')))
+            .map_or(after.len(), |(k, _)| k);
+        let _ = write!(out, "{before}\\times 10^{{{}}}", &after[..end]);
+        rest = &after[end..];
+    }
+    out + rest
+}
+
+/// A name in a formula: a letter as it is, anything longer upright.
+fn symbol(name: &str) -> String {
+    let mut escaped = String::new();
+    for c in name.chars() {
+        if matches!(c, '_' | '%' | '&' | '#' | '$' | '{' | '}') {
+            escaped.push('\\');
+        }
+        escaped.push(if matches!(c, '\\' | '^' | '~') { '?' } else { c });
+    }
+    match name.chars().count() {
+        1 => escaped,
+        _ => format!("\\mathrm{{{escaped}}}"),
+    }
+}
+
+/// Σ c Π z_i^k in a language with a power operator.
+fn code(terms: &StandardisedTerms, variable: &dyn Fn(usize) -> String, power: &str) -> String {
+    let term = |(powers, c): &(Vec<u32>, f64)| {
+        let mut out = format!("{c:?}");
+        for (i, k) in powers.iter().enumerate().filter(|(_, k)| **k > 0) {
+            let _ = write!(out, " * {}", variable(i));
+            if *k > 1 {
+                let _ = write!(out, "{power}{k}");
+            }
+        }
+        out
+    };
+    match terms.is_empty() {
+        true => "0.0".to_owned(),
+        false => terms.iter().map(term).collect::<Vec<_>>().join(" + "),
+    }
+}
+
+/// The same in Rust.
+fn rust_code(terms: &StandardisedTerms) -> String {
+    let term = |(powers, c): &(Vec<u32>, f64)| {
+        let mut out = format!("{c:?}");
+        for (i, k) in powers.iter().enumerate().filter(|(_, k)| **k > 0) {
+            let _ = match k {
+                1 => write!(out, " * z[{i}]"),
+                k => write!(out, " * z[{i}].powi({k})"),
+            };
+        }
+        out
+    };
+    match terms.is_empty() {
+        true => "0.0".to_owned(),
+        false => terms.iter().map(term).collect::<Vec<_>>().join(" + "),
+    }
+}
