@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Axis, concatenate};
+use ndarray::{Array1, Axis, concatenate, s};
 
 use super::basis::TensorBasis;
 use super::linear::LinearMobility;
@@ -51,12 +51,16 @@ pub(super) fn with_currents(
             fit.jackknife.deviations.dot(&map.t())
         ],
     };
+    let known = fit.errors.len();
+    let of_currents = jackknife.errors().slice(s![known..]).to_owned();
+    let errors_as_printed = concatenate![Axis(0), fit.errors, of_currents];
     let ids = sums.block_ids(&(0..sums.blocks()).collect::<Vec<_>>());
     let errors = CoefficientErrors::new(&ids, &jackknife.deviations);
     let mobility = LinearMobility::new(basis.with(&currents), joined(&coefficients))?;
     Ok(MobilityFit {
         mobility: mobility.with_errors(errors),
         jackknife,
+        errors: errors_as_printed,
         ..fit
     })
 }

@@ -18,7 +18,9 @@ use crate::observable::{Moments, Polynomial};
 /// coordinates z' that have mean 0 and deviation 1 without a block, z = m + r z', the mobility is
 /// M'_ij(z') = M_ij(m + r z') / (r_i r_j), to first order
 ///
-/// M'_ij − M_ij = Σ_l (m_l + (r_l − 1) z_l) ∂_l M_ij − (r_i + r_j − 2) M_ij.
+/// M'_ij − M_ij = Σ_l (m_l + (r_l − 1) z_l) ∂_l M_ij − (r_i + r_j − 2) M_ij,
+///
+/// and a drift of its own b'_i(z') = b_i(m + r z') / r_i likewise.
 ///
 /// `of_coefficients` are the deviations of the jackknife, `left_out` the moments of z without each block. In
 /// coordinates that are not standardised nothing is added.
@@ -68,7 +70,13 @@ fn means_and_scales(moments: &Moments, dim: usize) -> Result<Array1<f64>> {
 /// The change of the coefficients along each of m and r, (coefficient, m and r).
 fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64> {
     let dim = basis.dim();
-    let entries = basis.combine(coefficients);
+    // The entries of M, then the components of b, with the coordinates whose units each is in.
+    let mut entries = basis.combine(coefficients);
+    entries.extend(basis.combine_drift(coefficients));
+    let units = |at: usize, l: usize| match at.checked_sub(dim * dim) {
+        Some(i) => usize::from(i == l),
+        None => usize::from(at / dim == l) + usize::from(at % dim == l),
+    };
     let mut turned = Vec::with_capacity(2 * dim);
     for l in 0..dim {
         turned.push(entries.iter().map(|entry| entry.derivative(l)).collect());
@@ -79,8 +87,7 @@ fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64>
         let z = Polynomial::monomial(exponents, 1.0);
         let scaled = |(at, entry): (usize, &Polynomial)| {
             let mut change = entry.derivative(l).product(&z);
-            let units = [at / dim, at % dim].iter().filter(|i| **i == l).count();
-            change.add_scaled(-(units as f64), entry);
+            change.add_scaled(-(units(at, l) as f64), entry);
             change
         };
         turned.push(entries.iter().enumerate().map(scaled).collect::<Vec<_>>());
@@ -88,15 +95,17 @@ fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64>
     projected(basis, &turned)
 }
 
-/// The coefficients of tensors, entry by entry, in the fields of the basis, (coefficient, tensor).
+/// The coefficients of tensors and drifts, entry by entry, in the fields of the basis, (coefficient, tensor).
 fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
     let dim = basis.dim();
     // The fields that hold each monomial of each entry.
     let mut holders: HashMap<(usize, &[u32]), Vec<(usize, f64)>> = HashMap::new();
     for (k, field) in basis.fields().iter().enumerate() {
-        for (i, j, polynomial) in &field.entries {
+        let entries = field.entries.iter().map(|(i, j, p)| (i * dim + j, p));
+        let drift = field.drift.iter().map(|(i, p)| (dim * dim + i, p));
+        for (at, polynomial) in entries.chain(drift) {
             for (exponents, a) in polynomial.terms() {
-                let place = holders.entry((i * dim + j, exponents.as_slice()));
+                let place = holders.entry((at, exponents.as_slice()));
                 place.or_default().push((k, a));
             }
         }
@@ -127,6 +136,27 @@ fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
 mod tests {
     use super::*;
     use crate::data::Standardiser;
+
+    /// The same of a drift of its own.
+    #[test]
+    fn directions_of_a_drift_are_those_of_other_standardised_coordinates() {
+        let names = ["x".to_owned(), "y".to_owned()];
+        let scales = Standardiser::new(vec![1.0, 2.0], vec![0.5, 3.0]).unwrap();
+        let basis = TensorBasis::generator(&names, &scales, 1, 3).unwrap();
+        let coefficients =
+            Array1::from_shape_fn(basis.len(), |k| ((k * 5 + 2) as f64 * 0.83).sin());
+        let turn = directions(&basis, coefficients.view());
+        let (m, r) = ([0.3e-4, -0.8e-4], [1.0 + 0.5e-4, 1.0 - 0.7e-4]);
+        let by = ndarray::array![m[0], m[1], r[0] - 1.0, r[1] - 1.0];
+        let changed = &coefficients + &turn.dot(&by);
+        let other = [0.4, -1.1];
+        let z = [m[0] + r[0] * other[0], m[1] + r[1] * other[1]];
+        for i in 0..2 {
+            let expected = basis.combine_drift(coefficients.view())[i].value(&z) / r[i];
+            let found = basis.combine_drift(changed.view())[i].value(&other);
+            assert!((found - expected).abs() < 1e-7, "{i}: {found} {expected}");
+        }
+    }
 
     /// The change of every coefficient beside that of the fields themselves, evaluated in other coordinates.
     #[test]
