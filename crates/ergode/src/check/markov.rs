@@ -119,7 +119,7 @@ pub(super) fn test(
     let judged = outcome.values.len() / 2;
     let violation = outcome.values.iter().take(judged);
     let violation = violation.fold(0.0f64, |m, v| m.max(v.abs()));
-    let Some((z, k)) = worst(&outcome, dim, config) else {
+    let Some((z, k)) = worst(&outcome, [setting.observed * dim, dim], config) else {
         return Ok(Some(MarkovOutcome {
             violation,
             finding: None,
@@ -149,15 +149,23 @@ pub(super) fn test(
 }
 
 /// The largest violation in the larger space that is significant and of a size that counts, what closing the
-/// space may still take off left out: its z and its place.
-fn worst(outcome: &Jackknife, dim: usize, config: &CheckConfig) -> Option<(f64, usize)> {
+/// space may still take off left out: its z and its place. What it may take off is judged by the largest change
+/// among the pairs of a lag, because that of a single pair may be small by chance.
+fn worst(
+    outcome: &Jackknife,
+    [pairs, dim]: [usize; 2],
+    config: &CheckConfig,
+) -> Option<(f64, usize)> {
     let errors = outcome.errors();
     let nu = (outcome.deviations.nrows() - 1) as f64;
     let size = config.markov_size * if dim > FEW { 2.0 } else { 1.0 };
     let judged = outcome.values.len() / 2;
     let violation = |k: usize| {
-        let change = outcome.values[k] - outcome.values[judged + k];
-        outcome.values[k].abs() - CLOSING * change.abs()
+        let start = k / pairs * pairs;
+        let change = (start..start + pairs)
+            .map(|l| (outcome.values[l] - outcome.values[judged + l]).abs())
+            .fold(0.0, f64::max);
+        outcome.values[k].abs() - CLOSING * change
     };
     (0..judged)
         .filter(|&k| violation(k) > size)
