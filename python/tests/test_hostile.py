@@ -16,8 +16,8 @@ def test_commands(group, tmp_path):
 
 
 def test_drawn_configurations(tmp_path):
-    assert hostile.configurations(command_line(), tmp_path, 200, seconds=10) == 0
+    assert hostile.configurations(command_line(), tmp_path, 100, seconds=2) == 0
 
 
 def test_killed_fits_resume(tmp_path):
-    assert hostile.kills(command_line(), tmp_path, 10) == 0
+    assert hostile.kills(command_line(), tmp_path, 5) == 0

@@ -296,7 +296,8 @@ mod tests {
 
     #[test]
     fn numbers_out_of_range_and_numbers_that_are_none_are_named() {
-        let cases: [(&str, fn(&mut FitConfig)); 8] = [
+        type Change = fn(&mut FitConfig);
+        let cases: [(&str, Change); 8] = [
             ("simulate.length = -1", |c| c.simulate.length = -1.0),
             ("simulate.trajectories = 0", |c| c.simulate.trajectories = 0),
             ("simulate.dt = NaN", |c| c.simulate.dt = Some(f64::NAN)),

@@ -315,7 +315,7 @@ fn an_array_is_chosen_by_name() {
         array("x.npy", "(2,)", &[1.0, 2.0]),
         array("v.npy", "(3,)", &[3.0, 4.0, 5.0]),
     ];
-    folder.put("a.npz", &stored(&arrays));
+    folder.put("a.npz", stored(&arrays));
     let read = |name: &str| {
         let options = ReadOptions {
             array: Some(name.to_owned()),
