@@ -94,7 +94,7 @@ fn bad_usage_and_bad_input_exit_with_2() {
         (&["frobnicate"], "unrecognized"),
         (
             &["generate", "cir", "-o", "a.npz", "--time", "-1"],
-            "not -1",
+            "time = -1",
         ),
         (
             &["generate", "cir", "-o", "a.npz", "--seed", "-1"],
@@ -241,7 +241,7 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
         &["fit", "data.npz", "-o", "run", "--json", "--seed", "4"],
     ));
     assert_eq!(fit["seed"], 4);
-    assert_eq!(fit["recipe"], "semigroup");
+    assert_eq!(fit["recipe"], "generator");
     for key in [
         "correlation_rmse",
         "noise_floor",

@@ -308,7 +308,6 @@ fn slow_the_origin_of_time_does_not_matter() {
 }
 
 #[test]
-#[ignore = "the search of the semigroup starts at rates in the user's unit of time"]
 fn slow_the_unit_of_time_does_not_matter() {
     let units = [1e-12, 1e-3, 1e3, 1e12];
     unmoved(
@@ -318,7 +317,6 @@ fn slow_the_unit_of_time_does_not_matter() {
 }
 
 #[test]
-#[ignore = "test functions are made orthonormal in the order of the coordinates, with diagonal weights"]
 fn slow_the_order_of_coordinates_does_not_matter() {
     unmoved(
         |dim| vec![Change::order(dim)],

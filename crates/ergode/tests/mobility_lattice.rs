@@ -473,7 +473,7 @@ fn slow_the_spin_span_is_recovered_and_defects_are_seen() {
 #[test]
 fn the_onsite_block_is_found_without_physics() {
     let system = SoftSpin::default();
-    let data = sample(&system, 80.0, INTERVAL, 36, 8);
+    let data = sample(&system, 100.0, INTERVAL, 36, 8);
     let control = Control::new();
     let config = LatticeConfig {
         separations: vec![0],

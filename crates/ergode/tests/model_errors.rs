@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ergode::lagged::Blocking;
+use ergode::lagged::{Blocking, LaggedConfig};
 use ergode::mobility::{RecipeConfig, fit_mobility_recipe};
 use ergode::score::{ClosedFormConfig, fit_potential_score};
 use ergode::systems::{
@@ -39,6 +39,13 @@ fn learn(data: &Ensemble, (potential, degrees): Degrees, blocking: Blocking) -> 
         degrees: Some(degrees),
         horizon: Some(1.0),
         ridges: vec![0.0],
+        statistics: LaggedConfig {
+            blocking: match blocking {
+                Blocking::Auto => blocking,
+                _ => Blocking::Trajectories,
+            },
+            ..LaggedConfig::default()
+        },
         ..RecipeConfig::default()
     };
     let score = fit_potential_score(data, &closed, &control).unwrap();
@@ -182,10 +189,14 @@ fn errors_are_those_of_fits_without_a_block() {
     let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let data = sample(&system, 100.0, 0.1, FEW, 3);
     let (degrees, x) = ((2, (0, 0)), [1.0, 0.0, -1.0, 0.0, 1.0, 0.8]);
-    let model = learn(&data, degrees, Blocking::Auto);
+    let model = learn(&data, degrees, Blocking::Trajectories);
     let without = |skip: usize| {
         let others: Vec<usize> = (0..FEW).filter(|k| *k != skip).collect();
-        learn(&data.select(&others).unwrap(), degrees, Blocking::Auto)
+        learn(
+            &data.select(&others).unwrap(),
+            degrees,
+            Blocking::Trajectories,
+        )
     };
     let others: Vec<LangevinModel> = (0..FEW).into_par_iter().map(without).collect();
     let apart = learn(&data, degrees, Blocking::PerTrajectory(2));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ergode::finding::{Finding, FindingKind, Severity};
 use ergode::report::{Part, run_page};
 use ergode::systems::{Affine2d, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, SoftSpin};
 use ergode::{
@@ -373,9 +374,9 @@ fn slow_many_short_records_are_learned() {
     assert!(joined > Z_BOUND, "the twin: {joined}");
 }
 
-/// A coordinate that is a linear function of another is refused by name, before anything is learned.
+/// A coordinate that is a linear function of another is left out, by name and with a warning.
 #[test]
-fn coordinates_that_say_the_same_are_refused() {
+fn slow_coordinates_that_say_the_same_are_left_out() {
     let data = sample(&rotating(), 100.0, 0.1, 2, 5);
     let doubled = (0..data.len()).map(|k| {
         let x = rows(&data, k).column(0).to_owned();
@@ -384,7 +385,12 @@ fn coordinates_that_say_the_same_are_refused() {
     });
     let doubled = Ensemble::new(doubled.collect()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let error = fit(&doubled, &FitConfig::default(), folder.path()).unwrap_err();
-    assert!(error.is_bad_input(), "{error}");
-    assert!(error.to_string().contains("drop 'y'"), "{error}");
+    let fitted = fit(&doubled, &FitConfig::default(), folder.path());
+    let fitted = fitted.unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(fitted.model.names(), ["x"]);
+    let left_out = |finding: &&Finding| finding.kind == FindingKind::Duplicate;
+    let finding = fitted.validation().reasons.iter().find(left_out);
+    let finding = finding.expect("a finding of the coordinate that is left out");
+    assert!(finding.message.contains("'y'") && finding.severity != Severity::Info);
+    assert_ne!(fitted.validation().verdict, Verdict::Pass);
 }

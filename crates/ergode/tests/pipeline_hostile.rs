@@ -170,8 +170,8 @@ fn wrong_options_are_refused() {
         "simulate.dt=-1",
         "validate.lags=0",
     ] {
-        let config = quick().with_changes(&[change.to_owned()]).unwrap();
-        let outcome = ergode::fit(&data, &config);
+        let config = quick().with_changes(&[change.to_owned()]);
+        let outcome = config.and_then(|config| ergode::fit(&data, &config));
         assert!(outcome.is_err_and(|error| error.is_bad_input()), "{change}");
     }
 }

@@ -285,7 +285,7 @@ pub fn fit_mobility_recipe(
             found.reason = format!("the other form failed: {other}");
             Ok(found)
         }
-        (Err(_), Err(error)) => Err(error),
+        (Err(error), Err(other)) => Err(if error.is_bad_input() { error } else { other }),
     }
 }
 

@@ -143,7 +143,8 @@ fn upper(dim: usize) -> impl Iterator<Item = (usize, usize)> {
 
 fn deviations_of(mobility: Option<&LinearMobility>) -> Option<Array2<f64>> {
     let errors = mobility.and_then(LinearMobility::errors);
-    errors.map(|errors| errors.deviations().to_owned())
+    // One layout, so that sums of a model read from a file are those of the fit, to the bit.
+    errors.map(|errors| errors.deviations().as_standard_layout().into_owned())
 }
 
 /// The fields of D_ij for i ≤ j.

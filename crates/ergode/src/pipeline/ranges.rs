@@ -152,6 +152,8 @@ const RANGES: &[(&str, Range)] = &[
     ("validate.false_alarm", PART),
     ("validate.warn_floors", NOT_NEGATIVE),
     ("validate.fail_floors", NOT_NEGATIVE),
+    ("validate.refute_floors", NOT_NEGATIVE),
+    ("validate.training", POSITIVE),
 ];
 
 /// The range of a key.
@@ -256,6 +258,7 @@ mod tests {
         config.simulate.dt = Some(0.01);
         config.simulate.time = Some(10.0);
         config.validate.horizon = Some(3.0);
+        config.validate.training = Some(3.0);
         config
     }
 
