@@ -187,7 +187,7 @@ pub(crate) fn logm(a: ArrayView2<f64>) -> Option<Array2<f64>> {
             }
             let log = sum * scale;
             let back = expm(log.view());
-            return (size(&(back - &a)) < 1e-6 * size(&a.to_owned()).max(1.0)).then_some(log);
+            return (size(&(back - a)) < 1e-6 * size(&a.to_owned()).max(1.0)).then_some(log);
         }
         let (mut y, mut z) = (root.clone(), one.clone());
         for _ in 0..STEPS {

@@ -237,6 +237,14 @@ impl Spaces {
     }
 
     /// The Galerkin space of a recipe.
+    fn space_of(&self, recipe: Recipe) -> SemigroupConfig {
+        match recipe {
+            Recipe::Generator => self.generator,
+            _ => self.semigroup,
+        }
+    }
+
+    /// The same, to be changed.
     fn space(&mut self, recipe: Recipe) -> &mut SemigroupConfig {
         match recipe {
             Recipe::Generator => &mut self.generator,
@@ -598,7 +606,7 @@ impl Plan {
                 }
             }
             _ => {
-                let space = spaces.clone().space(recipe).clone();
+                let space = spaces.space_of(recipe);
                 statistics.future_degree = space.test_degree;
                 statistics.initial_degree = space.test_degree;
                 statistics.moment_degree = match recipe {

@@ -95,11 +95,14 @@ fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64>
     projected(basis, &turned)
 }
 
+/// Place of an entry or a component, and a monomial of it.
+type Place<'a> = (usize, &'a [u32]);
+
 /// The coefficients of tensors and drifts, entry by entry, in the fields of the basis, (coefficient, tensor).
 fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
     let dim = basis.dim();
     // The fields that hold each monomial of each entry.
-    let mut holders: HashMap<(usize, &[u32]), Vec<(usize, f64)>> = HashMap::new();
+    let mut holders: HashMap<Place<'_>, Vec<(usize, f64)>> = HashMap::new();
     for (k, field) in basis.fields().iter().enumerate() {
         let entries = field.entries.iter().map(|(i, j, p)| (i * dim + j, p));
         let drift = field.drift.iter().map(|(i, p)| (dim * dim + i, p));

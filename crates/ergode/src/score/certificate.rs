@@ -217,7 +217,7 @@ pub(super) fn lasting(
     };
     Ok(LaggedConfig {
         blocking: statistics.blocking.lasting(heldout, rows),
-        ..statistics.clone()
+        ..*statistics
     })
 }
 

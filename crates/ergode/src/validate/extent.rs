@@ -64,7 +64,7 @@ fn log_variances(ensemble: &Ensemble, setting: &Setting, control: &Control) -> R
     let power = |e: u32| (0..dim).map(move |i| (0..dim).map(|j| e * u32::from(i == j)).collect());
     let moments = Monomials::from_exponents(names, power(1).chain(power(2)).collect())?;
     let moments = Observables::of_standardised(Box::new(moments), &setting.scales);
-    let initial = Observables::standardised(&names[..], &setting.scales)?;
+    let initial = Observables::standardised(names, &setting.scales)?;
     debug_assert_eq!(moments.len(), 2 * dim);
     let statistics = LaggedConfig {
         subsample: Subsample::Stride(ensemble.samples().div_ceil(WORK)),
