@@ -37,7 +37,11 @@ pub(crate) fn fit_case(case: &Case, setting: &Setting) -> Value {
     let page = fitted.page();
     drop(page);
     let results = fitted.results();
-    let mut row = json!({"seconds": seconds, "verdict": results.validation.verdict});
+    let mut row = json!({
+        "seconds": seconds, "verdict": results.validation.verdict, "recipe": results.recipe,
+        "recipe_reason": results.recipe_reason, "reasons": results.validation.reasons,
+        "chi2_per_equation": results.mobility.chi2_per_equation, "wall_s": results.wall_s,
+    });
     let is_record = fitted.model.dim() == record.ensemble.dim() && results.observation.is_none();
     if let (Some(truth), true) = (&record.truth, is_record) {
         let states = States::new(&record.ensemble, truth);

@@ -228,7 +228,25 @@ impl Squares {
     }
 
     /// The c of least (c − wanted)ᵀ H (c − wanted) with D a sum of squares.
+    ///
+    /// The unknowns are roots of rates and rates, so that the search is in units of time in which D is near one.
     fn nearest(
+        &self,
+        wanted: ArrayView1<f64>,
+        matrix: &Array2<f64>,
+        control: &Control,
+    ) -> Result<Array1<f64>> {
+        let size = self.share(wanted).diag().mapv(f64::abs).sum() / self.size as f64;
+        if !(size.is_normal() && size > 0.0) {
+            return Ok(wanted.to_owned());
+        }
+        let unit = size.log2().round().exp2();
+        let scaled = (&wanted / unit, matrix * (unit * unit));
+        Ok(self.nearest_in_unit(scaled.0.view(), &scaled.1, control)? * unit)
+    }
+
+    /// The same where D is near one.
+    fn nearest_in_unit(
         &self,
         wanted: ArrayView1<f64>,
         matrix: &Array2<f64>,
