@@ -106,6 +106,7 @@ pub mod reproduce;
 pub mod score;
 pub mod simd;
 pub mod simulate;
+pub mod space;
 mod stats;
 pub mod systems;
 pub mod validate;

@@ -39,6 +39,7 @@ use crate::observe::Observation;
 use crate::random::Stream;
 use crate::score::Score;
 use crate::simulate::Scheme;
+use crate::space::Space;
 
 /// Where D is not positive definite, the noise takes its eigenvalues, in standardised coordinates, to
 /// be at least this fraction of their mean over the start states.
@@ -90,6 +91,7 @@ pub struct LangevinModel {
     starts: Array2<f64>,
     provenance: Provenance,
     observation: Observation,
+    space: Space,
     /// Step and scheme of the validation.
     validated_step: Option<(f64, Scheme)>,
     /// Computed when errors are first requested.
@@ -153,6 +155,7 @@ impl LangevinModel {
         }
         let mut model = Self {
             observation: Observation::plain(&names),
+            space: Space::lines(dim),
             names,
             score,
             mobility: Arc::new(mobility),
@@ -207,7 +210,8 @@ impl LangevinModel {
             self.starts.clone(),
             self.provenance.clone(),
         )?;
-        closure.with_observation(self.observation.clone())
+        let closure = closure.with_observation(self.observation.clone())?;
+        closure.with_space(self.space.clone())
     }
 
     /// The same model of a state that is observed in this way; without it the state is the record.
@@ -225,6 +229,27 @@ impl LangevinModel {
         }
         self.observation = observation;
         Ok(self)
+    }
+
+    /// The same model of a state that lives in this space; without it coordinates are any real numbers.
+    ///
+    /// # Errors
+    /// When the space is of another number of coordinates.
+    pub fn with_space(mut self, space: Space) -> Result<Self> {
+        if space.domains.len() != self.dim() {
+            return Err(Error::input(format!(
+                "the space has {} coordinates, the model has {}; use the space of the same fit",
+                space.domains.len(),
+                self.dim()
+            )));
+        }
+        self.space = space;
+        Ok(self)
+    }
+
+    /// Where the state lives.
+    pub fn space(&self) -> &Space {
+        &self.space
     }
 
     /// How the state and what was observed belong together.

@@ -45,6 +45,9 @@ struct Description {
     /// Left out where the state is the record.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     observation: Value,
+    /// Left out where the coordinates are any real numbers.
+    #[serde(default, skip_serializing_if = "Value::is_null")]
+    space: Value,
     /// Left out where the model was not validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     validated_step: Option<Step>,
@@ -84,6 +87,10 @@ impl LangevinModel {
             observation: match self.observation.is_plain() {
                 true => Value::Null,
                 false => lifted("observation", serde_json::to_value(&self.observation))?,
+            },
+            space: match self.space.is_plain() {
+                true => Value::Null,
+                false => lifted("space", serde_json::to_value(&self.space))?,
             },
             validated_step: self.validated_step.map(|(dt, scheme)| Step { dt, scheme }),
         };
@@ -197,6 +204,9 @@ fn assemble(
     )?;
     if let Some(step) = description.validated_step {
         model = model.with_validated_step(step.dt, step.scheme)?;
+    }
+    if !description.space.is_null() {
+        model = model.with_space(part(&path, "space", description.space, tensors)?)?;
     }
     if description.observation.is_null() {
         return Ok(model);

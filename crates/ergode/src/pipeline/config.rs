@@ -14,6 +14,7 @@ use crate::nn::TrainConfig;
 use crate::observe::{CycleConfig, DelayConfig, ObservationConfig, TrendKind};
 use crate::score::{CertificateConfig, ClosedFormConfig, DenoisingConfig};
 use crate::simulate::Scheme;
+use crate::space::SpaceConfig;
 use crate::validate::ValidateConfig;
 
 /// Everything that decides a fit; every part has good defaults.
@@ -27,6 +28,8 @@ pub struct FitConfig {
     pub bridge_gaps: bool,
     /// Fraction of the data that no fit sees, kept for the validation.
     pub held_out: f64,
+    /// Where coordinates live: walls and circles; what the check sees where nothing is said.
+    pub space: SpaceConfig,
     /// Trend to remove from the mean: "none", "linear" or "quadratic".
     pub trend: TrendKind,
     /// The cycle that the record follows.
@@ -57,6 +60,7 @@ impl Default for FitConfig {
             seed: 0,
             bridge_gaps: false,
             held_out: 0.25,
+            space: SpaceConfig::default(),
             trend: TrendKind::default(),
             cycle: CycleConfig::default(),
             delays: DelayConfig::default(),
@@ -241,6 +245,10 @@ impl FitConfig {
                                                      a section"
                     )));
                 };
+                if key.starts_with("space.") && !map.contains_key(part) {
+                    // Its keys are the names of coordinates.
+                    map.insert(part.to_owned(), Value::Null);
+                }
                 let known: Vec<String> = map.keys().cloned().collect();
                 place = map.get_mut(part).ok_or_else(|| {
                     Error::input(format!(

@@ -64,6 +64,7 @@ impl ModelStage {
             score: self.score.clone(),
             mobility: self.mobility.clone(),
             policy: self.policy.clone(),
+            space: BTreeMap::new(),
             equation: None,
             validation,
             entropy_production: self
@@ -173,7 +174,9 @@ impl Task<'_> {
         if let Some((noise, _)) = &mobility.noise {
             observation.noise = Some(noise.positive()?);
         }
-        let model = model.with_observation(observation)?;
+        let model = model
+            .with_observation(observation)?
+            .with_space(self.plan.space.clone())?;
         let constant = model.with_constant_mobility(phi.view())?;
         let noisy = mobility.noise.is_some();
         let entropy = || self.entropy(&model, mobility.fit.as_ref(), noisy, control);

@@ -8,6 +8,7 @@ use crate::limits;
 use crate::mobility::{MeasurementNoise, Recipe};
 use crate::observe::Observation;
 use crate::report::Decision;
+use crate::space::{Domain, DomainChoice, Space};
 
 /// With at least so many trajectories, their starts are enough independent states.
 const MANY_TRAJECTORIES: usize = 20;
@@ -21,6 +22,8 @@ pub(super) struct Plan {
     pub(super) recipe: Recipe,
     /// Treatment of measurement noise.
     pub(super) noise: MeasurementNoise,
+    /// Where the coordinates of the state live.
+    pub(super) space: Space,
     /// The longest lag.
     pub(super) horizon: f64,
     /// What was noticed on the way.
@@ -44,10 +47,12 @@ impl Plan {
             degrees: Vec::new(),
             recipe: Recipe::Auto,
             noise: MeasurementNoise::None,
+            space: Space::lines(dim),
             horizon: 0.0,
             noticed: Vec::new(),
             decisions: Vec::new(),
         };
+        plan.choose_space(check, observation, config)?;
         plan.choose_horizon(check, config)?;
         plan.choose_score(dim, config);
         plan.choose_recipe(dim, config)?;
@@ -78,6 +83,39 @@ impl Plan {
 
     fn choose(&mut self, decision: &str, choice: impl Into<String>, reason: impl Into<String>) {
         Self::decide(&mut self.decisions, decision, choice, reason);
+    }
+
+    /// The domain of every coordinate: as configured, else a line.
+    fn choose_space(
+        &mut self,
+        check: &CheckReport,
+        observation: &Observation,
+        config: &FitConfig,
+    ) -> Result<()> {
+        config.space.match_names(&observation.names)?;
+        for (place, name) in observation.names.iter().enumerate() {
+            let report = check.coordinates.iter().find(|c| &c.name == name);
+            let (domain, reason) = match config.space.of(name) {
+                DomainChoice::Auto => continue,
+                DomainChoice::Line => (Domain::Line, SET_BY_SPACE),
+                DomainChoice::Above(low) => (Domain::Above(low), SET_BY_SPACE),
+                DomainChoice::Below(high) => (Domain::Below(high), SET_BY_SPACE),
+                DomainChoice::Interval(walls) => (Domain::Interval(walls), SET_BY_SPACE),
+                DomainChoice::Circle(period) => {
+                    let low = report.and_then(|c| c.angle).map_or(0.0, |angle| angle.low);
+                    (Domain::Circle { low, period }, SET_BY_SPACE)
+                }
+            };
+            self.space.domains[place] = domain;
+            self.choose(&space_of(name), domain.describe(), reason);
+        }
+        if !self.space.is_plain() && !observation.is_plain() {
+            return Err(Error::input(
+                "walls and circles are not supported together with trend, cycle or delays; remove \
+                 these options, or the entries of space",
+            ));
+        }
+        Ok(())
     }
 
     /// The longest decorrelation time, to which lags reach; the longest usable lag if trajectories are
@@ -313,6 +351,14 @@ impl Plan {
         Ok(())
     }
 }
+
+/// The decision on the domain of a coordinate.
+pub(super) fn space_of(name: &str) -> String {
+    format!("space of {name}")
+}
+
+/// Why a coordinate has its domain.
+const SET_BY_SPACE: &str = "set by space";
 
 /// The decision on measurement noise, and that on the recipe.
 pub(super) const NOISE: &str = "measurement noise";

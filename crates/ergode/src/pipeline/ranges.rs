@@ -181,6 +181,7 @@ impl FitConfig {
             Error::input(format!("the configuration cannot be written: {error}"))
         })?;
         refuse_non_numbers("", &all)?;
+        self.space.check()?;
         self.validate.validate()
     }
 }

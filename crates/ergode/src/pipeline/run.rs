@@ -10,7 +10,7 @@ use super::config::FitConfig;
 use super::fallback;
 use super::fitted::Fitted;
 use super::learn::{ModelStage, Models, Task};
-use super::policy::Plan;
+use super::policy::{Plan, space_of};
 use super::rollout::{self, Rollouts, Runs, Steps};
 use super::score::near_zero;
 use super::store::Store;
@@ -23,10 +23,11 @@ use crate::finding::{Finding, FindingKind, Severity};
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::{
-    EquationResults, FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role, RunRecord,
-    SpinClosure, SpinMaps,
+    Decision, EquationResults, FieldMaps, FieldPair, FieldRecord, ObservationResults, Part, Role,
+    RunRecord, SpaceResults, SpinClosure, SpinMaps,
 };
 use crate::score::ExactScore;
+use crate::space::Domain;
 use crate::systems::ExactFields;
 use crate::validate::{Validation, judge_misfit, refuse_unusable};
 
@@ -153,12 +154,13 @@ impl<'a> Run<'a> {
         };
         let mut plan = Plan::for_record(&check, &observation, config)?;
         plan.noticed.extend(self.left_out.clone());
+        let record = &plan.space.admit(record)?;
         refuse_unusable(
             &config.validate,
             &*observation.stationary(record)?,
             self.control,
         )?;
-        let (training, held_out) = self.split(&mut plan)?;
+        let (training, held_out) = self.split(record, &mut plan)?;
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;
             Ok(observation.states(stationary)?.into_owned())
@@ -189,8 +191,8 @@ impl<'a> Run<'a> {
     }
 
     /// The record in two, as far apart as its length allows.
-    fn split(&self, plan: &mut Plan) -> Result<(Ensemble, Ensemble)> {
-        let (record, fraction) = (&self.record, self.config.held_out);
+    fn split(&self, record: &Ensemble, plan: &mut Plan) -> Result<(Ensemble, Ensemble)> {
+        let fraction = self.config.held_out;
         let mut split = record.split(fraction, plan.horizon);
         for part in [0.25, 0.0] {
             split = split.or_else(|_| record.split(fraction, part * plan.horizon));
@@ -226,7 +228,7 @@ impl<'a> Run<'a> {
     pub(super) fn learn(&self, prepared: &Prepared) -> Result<Learned> {
         let config = self.config;
         let key = json!({
-            "base": self.base, "check": config.check, "score": config.score, "ring": config.ring,
+            "base": self.base, "check": config.check, "score": config.score, "ring": config.ring, "space": config.space,
             "mobility": config.mobility, "paper": config.paper,
         });
         let task = Task {
@@ -373,6 +375,7 @@ impl<'a> Run<'a> {
         });
         let validated = runs.results(&validation);
         let mut results = stage.results(model.provenance(), seconds, validated, truth);
+        results.space = spaces(&model, &results.policy);
         results.equation = model.written_equation().as_ref().map(EquationResults::new);
         results.observation = prepared.observed.map(|fit| ObservationResults {
             summary: fit.observation.sentences(),
@@ -420,6 +423,22 @@ fn concluded(
         validation.add_findings(findings);
     }
     validation
+}
+
+/// Domains of coordinates that are no lines, with the reasons of the policy.
+fn spaces(model: &LangevinModel, policy: &[Decision]) -> BTreeMap<String, SpaceResults> {
+    let named = model.names().iter().zip(&model.space().domains);
+    let bounded = named.filter(|(_, domain)| **domain != Domain::Line);
+    let described = bounded.map(|(name, domain)| {
+        let decision = policy.iter().find(|made| made.decision == space_of(name));
+        let results = SpaceResults {
+            kind: *domain,
+            description: domain.describe(),
+            reason: decision.map_or(String::new(), |made| made.reason.clone()),
+        };
+        (name.clone(), results)
+    });
+    described.collect()
 }
 
 /// The fields of one or two coordinates, or of a ring of spins, on the held-out data.

@@ -8,6 +8,7 @@ use crate::finding::Verdict;
 use crate::mobility::Recipe;
 use crate::model::{ModelEquation, Term};
 use crate::observe::{DelayTrial, Observation};
+use crate::space::Domain;
 use crate::stats::nan_if_null;
 use crate::validate::Climatology;
 
@@ -33,6 +34,9 @@ pub struct Results {
     /// Automatic decisions, with reasons.
     #[serde(default)]
     pub policy: Vec<Decision>,
+    /// Domain of every coordinate that is not a line, with the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub space: BTreeMap<String, SpaceResults>,
     /// Drift and diffusion as polynomials of the state, in its units, where they are such.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub equation: Option<EquationResults>,
@@ -75,6 +79,17 @@ impl EquationResults {
             diffusion: diffusion.collect(),
         }
     }
+}
+
+/// Where a coordinate lives.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SpaceResults {
+    /// The domain.
+    pub kind: Domain,
+    /// What it is, in words.
+    pub description: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// A choice that the fit made.
