@@ -21,6 +21,7 @@ mod format;
 mod grid;
 #[cfg(feature = "hdf5")]
 mod hdf5;
+mod json;
 mod kind;
 mod layout;
 #[cfg(feature = "netcdf")]
@@ -43,6 +44,7 @@ mod zarr;
 
 pub(crate) use atomic::AtomicFile;
 pub use convert::{Converted, convert_ensemble};
+pub(crate) use json::from_json;
 pub use npz::write_arrays;
 pub use options::{ReadOptions, RepeatedTimes};
 pub use read::read_ensemble;

@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::atomic::AtomicFile;
+use super::json::from_json;
 use crate::data::checksum;
 use crate::error::{Error, Result};
 use crate::memory;
@@ -96,7 +97,7 @@ pub(crate) fn read_sealed<T: DeserializeOwned>(path: &Path) -> Result<T> {
             "was changed or cut after it was written: its checksum does not match",
         )
     })?;
-    serde_json::from_slice(content).map_err(|error| Error::file(path, error.to_string()))
+    from_json(content).map_err(|error| Error::file(path, error.to_string()))
 }
 
 fn unsealed(text: &[u8]) -> Option<&[u8]> {

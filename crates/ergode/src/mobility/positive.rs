@@ -236,11 +236,10 @@ impl Squares {
         matrix: &Array2<f64>,
         control: &Control,
     ) -> Result<Array1<f64>> {
-        let size = self.share(wanted).diag().mapv(f64::abs).sum() / self.size as f64;
-        if !(size.is_normal() && size > 0.0) {
+        let unit = self.share(wanted).diag().mapv(f64::abs).sum() / self.size as f64;
+        if !(unit.is_normal() && unit > 0.0) {
             return Ok(wanted.to_owned());
         }
-        let unit = size.log2().round().exp2();
         let scaled = (&wanted / unit, matrix * (unit * unit));
         Ok(self.nearest_in_unit(scaled.0.view(), &scaled.1, control)? * unit)
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::clock::{self, Clock};
 use crate::error::{Error, Result};
-use crate::io::{AtomicFile, read_regular, read_sealed, refuse_irregular, write_sealed};
+use crate::io::{AtomicFile, from_json, read_regular, read_sealed, refuse_irregular, write_sealed};
 use crate::report::{RunRecord, run_page};
 
 /// The file of a [`RunRecord`] among the stages.
@@ -199,7 +199,7 @@ pub(super) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
             "{error}; give the folder of a finished `ergode fit`"
         ))
     })?;
-    serde_json::from_slice(&text)
+    from_json(&text)
         .map_err(|error| Error::file(path, format!("{error}; the file is damaged, rerun the fit")))
 }
 
