@@ -1,0 +1,38 @@
+"""kramersmoyal: kernel estimates of the first two coefficients on its default bins, averaged over trajectories by visits."""
+
+import numpy as np
+import protocol
+from kramersmoyal import km
+from scipy.interpolate import RegularGridInterpolator
+
+BINS = {1: [500], 2: [60, 60]}
+POWERS = {1: [[0], [1], [2]], 2: [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]}
+
+
+def fit(records, interval, states, degree):
+    dim = records.shape[-1]
+    if dim > 2:
+        raise SystemExit("kramersmoyal has bins: one or two coordinates only")
+    low, high = records.min(axis=(0, 1)), records.max(axis=(0, 1))
+    bins = [np.linspace(low[i], high[i], BINS[dim][i] + 1) for i in range(dim)]
+    total, weight = 0.0, 0.0
+    for record in records:
+        values, edges = km(record, bins=tuple(bins), powers=np.array(POWERS[dim]))
+        visits = values[0]
+        total, weight = total + values * visits, weight + visits
+    values = np.where(weight > 0, total / np.where(weight > 0, weight, 1), 0.0) / interval
+
+    def at(field):
+        return RegularGridInterpolator(tuple(edges), field, bounds_error=False, fill_value=None)(states)
+
+    drift = np.stack([at(values[1 + i]) for i in range(dim)], axis=-1)
+    diffusion = np.empty((len(states), dim, dim))
+    for power, field in zip(POWERS[dim], values):
+        if sum(power) == 2:
+            i, j = np.repeat(np.arange(dim), power)
+            # The package divides the moment by the factorials of the powers.
+            diffusion[:, i, j] = diffusion[:, j, i] = at(field) / (2 if i != j else 1)
+    return drift, diffusion
+
+
+protocol.run(fit)
