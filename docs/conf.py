@@ -11,7 +11,7 @@ sys.path.insert(0, str(HERE.parent / "python" / "python"))
 import generate  # noqa: E402
 
 project = "Ergode"
-author = "The Ergode developers"
+author = copyright = "The Ergode developers"
 release = version = generate.version()
 html_title = f"Ergode {release}"
 html_theme = "furo"

@@ -55,7 +55,7 @@ def plain(value):
     """A default as TOML writes it, long lists cut."""
     if value is None:
         return ""
-    text = json.dumps(value)
+    text = f"{value:.4g}" if isinstance(value, float) else json.dumps(value)
     if isinstance(value, list) and len(value) > 8:
         text = f"[{json.dumps(value[0])}, {json.dumps(value[1])}, .., {json.dumps(value[-1])}]"
     return f"`{text}`"
@@ -75,11 +75,11 @@ def configuration():
         "the record decides. Unknown keys, and numbers out of range, are refused. `config.toml` of a run has all values.\n",
     ]
     for name, members in sorted(sections.items()):
-        parts.append(f"## {name or 'Whole fit'}\n\n| key | default | takes | |\n|---|---|---|---|")
+        parts.append(f"## {name or 'whole fit'}\n\n| key | default | takes | |\n|---|---|---|---|")
         for key in members:
             takes, text = (key[k].replace("|", "\\|") for k in ("takes", "description"))
-            # Text that looks like an emphasis is none.
-            parts.append(f"| `{key['key']}` | {plain(key['default'])} | {takes} | {text.replace('<', '&lt;')} |")
+            short = key["key"].removeprefix(f"{name}.")
+            parts.append(f"| `{short}` | {plain(key['default'])} | {takes} | {text.replace('<', '&lt;')} |")
         parts.append("")
     return "\n".join(parts)
 
