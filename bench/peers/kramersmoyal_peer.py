@@ -1,9 +1,9 @@
-"""kramersmoyal: kernel estimates of the first two coefficients on its default bins, averaged over trajectories by visits."""
+"""kramersmoyal: kernel estimates of the first two coefficients with its default bandwidth, averaged over trajectories by visits."""
 
 import numpy as np
 import protocol
 from kramersmoyal import km
-from scipy.interpolate import RegularGridInterpolator
+from scipy.spatial import KDTree
 
 BINS = {1: [500], 2: [60, 60]}
 POWERS = {1: [[0], [1], [2]], 2: [[0, 0], [1, 0], [0, 1], [2, 0], [1, 1], [0, 2]]}
@@ -20,18 +20,21 @@ def fit(records, interval, states, degree):
         values, edges = km(record, bins=tuple(bins), powers=np.array(POWERS[dim]))
         visits = values[0]
         total, weight = total + values * visits, weight + visits
-    values = np.where(weight > 0, total / np.where(weight > 0, weight, 1), 0.0) / interval
+    # Where hardly a sample was, the nearest bin that was visited.
+    visited = weight > 1e-3 * weight.max()
+    values = total[:, visited] / weight[visited] / interval
+    centres = np.stack([axis[visited] for axis in np.meshgrid(*edges, indexing="ij")], axis=-1)
 
-    def at(field):
-        return RegularGridInterpolator(tuple(edges), field, bounds_error=False, fill_value=None)(states)
-
-    drift = np.stack([at(values[1 + i]) for i in range(dim)], axis=-1)
+    nearest = KDTree(centres).query(states)[1]
+    drift = values[1 : 1 + dim, nearest].T
     diffusion = np.empty((len(states), dim, dim))
     for power, field in zip(POWERS[dim], values):
         if sum(power) == 2:
             i, j = np.repeat(np.arange(dim), power)
             # The package divides the moment by the factorials of the powers.
-            diffusion[:, i, j] = diffusion[:, j, i] = at(field) / (2 if i != j else 1)
+            diffusion[:, i, j] = diffusion[:, j, i] = field[nearest] / (2 if i != j else 1)
+    # The second moment of an increment contains the square of its mean.
+    diffusion -= drift[:, :, None] * drift[:, None, :] * interval / 2
     return drift, diffusion
 
 
