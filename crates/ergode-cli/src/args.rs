@@ -43,7 +43,10 @@ pub(crate) enum Command {
     Reproduce(Reproduce),
     Generate(Generate),
     Convert(Convert),
+    Config(Config),
+    Doctor(Doctor),
     Completions(Completions),
+    Man(Man),
 }
 
 /// Learn a reference system from simulated data and compare with the exact answer.
@@ -530,4 +533,38 @@ pub(crate) struct Convert {
 pub(crate) struct Completions {
     /// Shell to complete for.
     pub(crate) shell: clap_complete::Shell,
+}
+
+/// Show every configuration key with its default and one line of explanation.
+///
+/// The text is a valid config.toml: save it, change it, and give it to `ergode fit --config`.
+/// `--set` of `ergode fit` takes the same keys, dotted: `--set mobility.recipe=weak`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode config --show\n  \
+        ergode config --show mobility\n  \
+        ergode config --show validate.draws")]
+pub(crate) struct Config {
+    /// Show the keys; there is no other action.
+    #[arg(long)]
+    pub(crate) show: bool,
+    /// Section or key to show [default: all].
+    #[arg(value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}
+
+/// Show versions, threads, SIMD instructions, memory and optional features, for a report of a problem.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ergode doctor")]
+pub(crate) struct Doctor {}
+
+/// Write manual pages, one for each command.
+#[derive(Debug, Args)]
+#[command(
+    hide = true,
+    after_help = "Example:\n  ergode man ~/.local/share/man/man1"
+)]
+pub(crate) struct Man {
+    /// Folder for the pages, created if needed.
+    pub(crate) folder: PathBuf,
 }

@@ -7,9 +7,10 @@ use ergode::{BurnIn, FitConfig, write_ensemble};
 use serde_json::Map;
 
 use crate::args::Demo;
-use crate::fit::{fit, show};
+use crate::fit::fit;
 use crate::output::{Failed, shown};
 use crate::progress::watched;
+use crate::summary::conclude;
 
 pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
     let system = system_by_name(&arguments.system, &Map::new())?;
@@ -43,5 +44,5 @@ pub(crate) fn run(arguments: &Demo, json: bool) -> Result<(), Failed> {
         ..FitConfig::default()
     };
     let fitted = fit(&ensemble, &config, &arguments.output, Some(exact))?;
-    show(fitted.results(), &arguments.output, json)
+    conclude(&fitted, &arguments.output, json)
 }

@@ -11,6 +11,7 @@ use ergode::{
 use crate::args::{DeviceName, Fit, RecipeName};
 use crate::output::{Failed, read_text, report, shown};
 use crate::progress::watched;
+use crate::summary::conclude;
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
@@ -20,7 +21,7 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
         read_ensemble(&arguments.data, &options, control)
     })?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
-    show(fitted.results(), &arguments.output, json)
+    conclude(&fitted, &arguments.output, json)
 }
 
 /// The configuration file, then the changes of the command line.

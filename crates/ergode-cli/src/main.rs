@@ -3,17 +3,21 @@
 mod args;
 mod check;
 mod completions;
+mod config;
 mod convert;
 mod demo;
+mod doctor;
 mod equation;
 mod eval;
 mod fit;
 mod generate;
+mod man;
 mod output;
 mod progress;
 mod report;
 mod reproduce;
 mod simulate;
+mod summary;
 mod threads;
 mod validate;
 
@@ -41,7 +45,10 @@ fn main() -> ExitCode {
         Command::Reproduce(reproduce) => reproduce::run(reproduce, json),
         Command::Generate(generate) => generate::run(generate, json),
         Command::Convert(convert) => convert::run(convert, json),
+        Command::Config(config) => config::run(config, json),
+        Command::Doctor(_) => doctor::run(json),
         Command::Completions(completions) => completions::run(completions),
+        Command::Man(man) => man::run(man),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

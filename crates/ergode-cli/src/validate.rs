@@ -4,14 +4,15 @@ use ergode::{FitConfig, Fitted, read_ensemble, validate_model};
 use serde_json::json;
 
 use crate::args::Validate;
-use crate::fit::{show, verdict_name};
+use crate::fit::verdict_name;
 use crate::output::{Failed, report, shown};
 use crate::progress::watched;
+use crate::summary::conclude;
 
 pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
     let fitted = Fitted::load(&arguments.run)?;
     let Some(data) = &arguments.against else {
-        return show(fitted.results(), &arguments.run, json);
+        return conclude(&fitted, &arguments.run, json);
     };
     let config = FitConfig::from_toml(&fitted.record.configuration)?;
     let options = arguments.reading.options();

@@ -184,6 +184,9 @@ fn every_command_has_help_with_an_example_and_shells_have_completions() {
         "reproduce",
         "generate",
         "convert",
+        "equation",
+        "config",
+        "doctor",
         "completions",
     ] {
         let output = ergode(folder.path(), &[command, "--help"]);
@@ -601,4 +604,44 @@ fn a_record_with_seasons_is_learned_and_simulated() {
     );
     let (code, message) = failure(at, &["fit", data, "-o", "run2", "--columns", "nino5"]);
     assert!(code == 2 && message.contains("nino5"), "{message}");
+}
+
+#[test]
+fn the_configuration_that_is_shown_is_one_that_a_fit_takes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let shown = ergode(at, &["config", "--show"]);
+    std::fs::write(at.join("shown.toml"), &shown.stdout).unwrap();
+    let text = String::from_utf8(shown.stdout).unwrap();
+    assert!(text.contains("\n[mobility]\n") && text.contains("recipe = \"auto\""));
+    // The configuration is read before the data, which are missing.
+    let (code, message) = failure(at, &["fit", "x.npz", "-o", "run", "-c", "shown.toml"]);
+    assert!(code == 2 && message.contains("x.npz"), "{message}");
+    let keys = json(&ergode(
+        at,
+        &["config", "--show", "validate.draws", "--json"],
+    ));
+    assert_eq!(keys["keys"][0]["default"], 1024);
+    assert_eq!(keys["keys"].as_array().unwrap().len(), 1);
+    let (code, message) = failure(at, &["config", "--show", "validate.drows"]);
+    assert!(code == 2 && message.contains("validate.drows"), "{message}");
+    let (code, message) = failure(at, &["fit", "x.npz", "-o", "run", "--set", "recipe=weak"]);
+    assert!(
+        code == 2 && message.contains("did you mean `mobility.recipe`"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_doctor_knows_the_machine_and_manual_pages_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let facts = json(&ergode(at, &["doctor", "--json"]));
+    assert_eq!(facts["version"], env!("CARGO_PKG_VERSION"));
+    for name in ["threads", "simd", "memory", "formats", "python"] {
+        assert!(!facts[name].as_str().unwrap().is_empty(), "{name}");
+    }
+    assert!(ergode(at, &["man", "pages"]).status.success());
+    let page = std::fs::read_to_string(at.join("pages/ergode-fit.1")).unwrap();
+    assert!(page.contains("\\-\\-recipe"), "{page}");
 }

@@ -117,6 +117,7 @@ pub use data::{BurnIn, Ensemble, SharedRows, Times, Trajectory, Values};
 pub use error::{Error, Result, printable};
 pub use finding::{Finding, Severity, Verdict};
 pub use io::{ReadOptions, convert_ensemble, read_ensemble, write_ensemble};
+pub use memory::budget as memory_budget;
 pub use mobility::Recipe;
 pub use model::{LangevinModel, ModelField, simulate_model, simulation_protocol};
 pub use pipeline::{FitConfig, FitOptions, Fitted, RunFolder, fit, fit_with, validate_model};

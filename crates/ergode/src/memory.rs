@@ -10,8 +10,8 @@ const ASSUMED: u64 = 8 << 30;
 /// Largest count that is a whole number in `f64` as well: 2⁵³.
 pub(crate) const COUNTABLE: u64 = 1 << 53;
 
-/// Bytes that one request may take: half of what is free, since results are copied once on their way.
-pub(crate) fn budget() -> u64 {
+/// Bytes that one request for memory may take: half of what is free, since results are copied once on their way.
+pub fn budget() -> u64 {
     free() / 2
 }
 

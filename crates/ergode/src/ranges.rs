@@ -58,6 +58,24 @@ impl Range {
         }
     }
 
+    /// The range in a few characters, such as `number > 0, < 1`.
+    pub(crate) fn brief(self) -> String {
+        /// Bounds that stand for any number of reasonable size.
+        const ANY: f64 = 1e100;
+        let mut words = vec![if self.whole { "whole number" } else { "number" }.to_owned()];
+        let mut bounds = Vec::new();
+        if self.least > -ANY {
+            let sign = if self.open { ">" } else { ">=" };
+            bounds.push(format!("{sign} {}", shown(self.least)));
+        }
+        if self.most < ANY && !(self.whole && self.most >= 1e9) {
+            let sign = if self.below { "<" } else { "<=" };
+            bounds.push(format!("{sign} {}", shown(self.most)));
+        }
+        words.extend((!bounds.is_empty()).then(|| bounds.join(", ")));
+        words.join(" ")
+    }
+
     pub(crate) fn contains(self, value: f64) -> bool {
         let above = if self.open {
             value > self.least

@@ -38,6 +38,19 @@ pub trait Real:
     fn each_lane(values: &mut [Self], change: impl FnMut(&mut [f64]));
 }
 
+/// Name of the SIMD instructions that this processor has and the library uses.
+pub fn instructions() -> &'static str {
+    match pulp::Arch::new() {
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V4(_) => "AVX-512",
+        #[cfg(target_arch = "x86_64")]
+        pulp::Arch::V3(_) => "AVX2 and FMA",
+        #[cfg(target_arch = "aarch64")]
+        pulp::Arch::Neon(_) => "NEON",
+        _ => "none beyond the baseline",
+    }
+}
+
 /// Values that [`Real::each_lane`] takes at most.
 pub(crate) const MOST_VALUES: usize = 8;
 

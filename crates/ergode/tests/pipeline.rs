@@ -324,7 +324,7 @@ fn a_configuration_is_changed_by_dotted_keys() {
         ("mobility.recipe", "key=value"),
         (
             "mobility.recipy=weak",
-            "unknown key `recipy`; expected one of",
+            "unknown key `recipy`; did you mean `mobility.recipe`?",
         ),
         ("mobility.recipe=best", "best"),
         ("held_out.x=1", "is a value, not a section"),

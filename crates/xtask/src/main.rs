@@ -3,6 +3,7 @@
 mod bench;
 mod calibrate;
 mod checks;
+mod docs;
 mod order;
 mod pages;
 mod paper;
@@ -39,14 +40,18 @@ fn dispatch(args: &[&str]) -> Result<(), String> {
         ["pages"] => pages::test(&Workspace::locate()?),
         ["order"] => order::check(&Workspace::locate()?),
         ["ci"] => checks::ci(&Workspace::locate()?),
+        ["docs"] => docs::build(&Workspace::locate()?, false),
+        ["docs", "--execute"] => docs::build(&Workspace::locate()?, true),
         ["bench", rest @ ..] => bench::run(rest),
         ["calibrate", rest @ ..] => calibrate::run(&Workspace::locate()?, rest),
         ["zoo", rest @ ..] => zoo::run(&Workspace::locate()?, rest),
         ["paper", rest @ ..] => paper::write(&Workspace::locate()?, rest),
         [] => Err(format!("no command given\n\n{}", help())),
-        ["help" | "test" | "pages" | "order" | "ci", extra, ..] => {
-            Err(format!("unexpected argument `{extra}`"))
-        }
+        [
+            "help" | "test" | "pages" | "order" | "ci" | "docs",
+            extra,
+            ..,
+        ] => Err(format!("unexpected argument `{extra}`")),
         [other, ..] => Err(format!("unknown command `{other}`\n\n{}", help())),
     }
 }
@@ -63,6 +68,7 @@ Commands:
   pages                run only the tests of report pages, on the debug build
   order                check that the library's modules use each other in the order of DESIGN.md
   ci                   check the order of modules, formatting, lints and documentation, then run the tests
+  docs [--execute]     build the site of docs/ in target/docs/html; --execute: run notebooks and gallery too
   bench NAME [--json]  compare a benchmark with its peers; --json prints one JSON object
   calibrate [--models N]
                        hold exact models and planted defects against records of them, and print the verdicts
@@ -96,7 +102,7 @@ mod tests {
     fn help_names_every_command_and_benchmark() {
         let text = help();
         for word in [
-            "test", "pages", "order", "ci", "bench", "paper", "zoo", "help", "simulate",
+            "test", "pages", "order", "ci", "docs", "bench", "paper", "zoo", "help", "simulate",
         ] {
             assert!(text.contains(&format!("\n  {word} ")), "{word}");
         }

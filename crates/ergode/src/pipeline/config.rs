@@ -250,12 +250,9 @@ impl FitConfig {
                     map.insert(part.to_owned(), Value::Null);
                 }
                 let known: Vec<String> = map.keys().cloned().collect();
-                place = map.get_mut(part).ok_or_else(|| {
-                    Error::input(format!(
-                        "--set {key}: unknown key `{part}`; expected one of {}",
-                        known.join(", ")
-                    ))
-                })?;
+                place = map
+                    .get_mut(part)
+                    .ok_or_else(|| unknown_key(key, part, &known))?;
             }
             *place = value;
             // Each change by itself, so that the message can name it.
@@ -267,4 +264,13 @@ impl FitConfig {
         changed.check()?;
         Ok(changed)
     }
+}
+
+/// The error for a key that does not exist, with the key that was probably meant.
+fn unknown_key(key: &str, part: &str, known: &[String]) -> Error {
+    let advice = match FitConfig::nearest_key(key) {
+        Some(nearest) => format!("did you mean `{nearest}`? `ergode config --show` lists all keys"),
+        None => format!("expected one of {}", known.join(", ")),
+    };
+    Error::input(format!("--set {key}: unknown key `{part}`; {advice}"))
 }

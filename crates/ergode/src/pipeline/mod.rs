@@ -3,10 +3,12 @@
 mod blame;
 mod budget;
 mod config;
+mod descriptions;
 mod fallback;
 mod fitted;
 mod folder;
 mod found;
+mod keys;
 mod lattice;
 mod learn;
 mod mobility;
@@ -23,6 +25,7 @@ mod truth;
 pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
+pub use keys::ConfigKey;
 pub use ring::{RingConfig, RingSpan};
 pub use rollout::{Runs, validate_model};
 

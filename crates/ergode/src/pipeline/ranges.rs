@@ -157,7 +157,7 @@ const RANGES: &[(&str, Range)] = &[
 ];
 
 /// The range of a key.
-fn range_of(key: &str) -> Option<Range> {
+pub(super) fn range_of(key: &str) -> Option<Range> {
     let fits = |end: &str| {
         key.strip_suffix(end)
             .is_some_and(|before| before.is_empty() || before.ends_with('.'))
@@ -186,7 +186,8 @@ impl FitConfig {
     }
 }
 
-fn inside(key: &str, part: &str) -> String {
+/// The path of a part of a section.
+pub(super) fn inside(key: &str, part: &str) -> String {
     match key {
         "" => part.to_owned(),
         _ => format!("{key}.{part}"),
