@@ -30,10 +30,10 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         let StoredScore::ClosedForm(score) = &*model.score else {
             return None;
         };
-        if model.dim() != D {
+        let confinement = score.confinement();
+        if model.dim() != D || confinement.standardiser().has_circles() {
             return None;
         }
-        let confinement = score.confinement();
         let (entries, slopes, standardiser) = match &model.mobility.stored {
             StoredMobility::Constant(matrix) => {
                 let constant = |value: &f64| Polynomial::monomial(vec![0; D], *value);

@@ -237,6 +237,10 @@ impl Task<'_> {
             let reason = "its average over samples with measurement noise would be biased";
             return Ok(Part::Missing(reason.into()));
         }
+        if self.plan.space.has_circles() {
+            let reason = "M holds no steady turn of an angle, which dissipates";
+            return Ok(Part::Missing(reason.into()));
+        }
         // A ring's fit is of one site, its mobility of all.
         let (score, training) = (model.score(), self.training);
         Part::of(match fit.filter(|_| self.config.ring.sites == 0) {
@@ -390,6 +394,10 @@ impl Task<'_> {
     fn structure(&self, found: &ScoreFound, control: &Control) -> Result<Option<Part<Structure>>> {
         if self.training.dim() <= 2 {
             return Ok(None);
+        }
+        if self.plan.space.has_circles() {
+            let reason = "the diagnostic does not support angles";
+            return Ok(Some(Part::Missing(reason.into())));
         }
         let score = found.score.as_score();
         let structure = find_structure(self.training, score, self.plan.horizon, control);

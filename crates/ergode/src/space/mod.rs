@@ -6,7 +6,7 @@ pub use config::{DomainChoice, SpaceConfig};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Ensemble;
+use crate::data::{Circle, Ensemble};
 use crate::error::{Error, Result};
 
 /// Where a coordinate lives.
@@ -74,24 +74,14 @@ impl Domain {
                     part
                 }
             }
-            Self::Circle { low, period } => {
-                if value >= low && value < low + period {
-                    return value;
-                }
-                let part = (value - low).rem_euclid(period);
-                // Of a tiny negative number the remainder rounds to the period itself.
-                low + if part < period { part } else { 0.0 }
-            }
+            Self::Circle { low, period } => Circle { low, period }.wrap(value),
         }
     }
 
     /// The shortest way from one value to another.
     pub fn step(self, from: f64, to: f64) -> f64 {
         match self {
-            Self::Circle { period, .. } => {
-                let step = to - from;
-                step - period * (step / period).round()
-            }
+            Self::Circle { low, period } => Circle { low, period }.step(from, to),
             _ => to - from,
         }
     }
@@ -179,14 +169,24 @@ impl Space {
                 }
             }
         }
-        if !self.has_circles() {
-            return Ok(record.clone());
-        }
-        record.with_changed_rows(|_, row| {
-            for (value, domain) in row.iter_mut().zip(&self.domains) {
-                *value = domain.fold(*value);
-            }
-        })
+        record.with_circles(&self.circles())
+    }
+
+    /// The circles among the domains, coordinate by coordinate.
+    fn circles(&self) -> Vec<Option<Circle>> {
+        let circle = |domain: &Domain| match *domain {
+            Domain::Circle { low, period } => Some(Circle { low, period }),
+            _ => None,
+        };
+        self.domains.iter().map(circle).collect()
+    }
+
+    /// Simulated states of this space, with its angles wrapped.
+    ///
+    /// # Errors
+    /// When the states are in a file that cannot be read any more.
+    pub(crate) fn wrap(&self, states: &Ensemble) -> Result<Ensemble> {
+        states.with_circles(&self.circles())
     }
 }
 
