@@ -7,6 +7,7 @@ use crate::observable::{Polynomial, Polynomials};
 use crate::score::{ClosedFormScore, Confinement};
 use crate::simd::Real;
 use crate::simulate::{Dimensions, Dynamics};
+use crate::space::Space;
 
 /// A model of D coordinates whose potential and mobility, of E = D² entries, are polynomials.
 pub(super) struct Planar<'a, const D: usize, const E: usize> {
@@ -22,6 +23,8 @@ pub(super) struct Planar<'a, const D: usize, const E: usize> {
     slopes: Horner<E>,
     /// The drift, where it is an unknown of its own, in raw units, of the same coordinates as M.
     drift: Option<Horner<D>>,
+    /// The space, where it is not all of space.
+    space: Option<&'a Space>,
 }
 
 impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
@@ -58,6 +61,7 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         };
         Some(Self {
             drift: model.mobility.drift().map(Horner::new),
+            space: model.space.bounded(),
             model,
             confinement,
             cells: Cells::new(confinement)?,
@@ -296,6 +300,12 @@ impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
     fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {
         let m = self.tensor_and_drift(x, drift);
         self.noise_by(&m, xi, noise);
+    }
+    #[inline(always)]
+    fn fold<T: Real>(&self, x: &mut [T]) {
+        if let Some(space) = self.space {
+            space.fold_lanes(x);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::{Circle, Ensemble};
 use crate::error::{Error, Result};
+use crate::simd::Real;
 
 /// Where a coordinate lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,6 +79,18 @@ impl Domain {
         }
     }
 
+    /// The least and the largest value that [`Domain::fold`] leaves alone.
+    fn range(self) -> [f64; 2] {
+        let [low, high] = match self {
+            Self::Circle { low, period } => [Some(low), Some((low + period).next_down())],
+            _ => self.walls(),
+        };
+        [
+            low.unwrap_or(f64::NEG_INFINITY),
+            high.unwrap_or(f64::INFINITY),
+        ]
+    }
+
     /// The shortest way from one value to another.
     pub fn step(self, from: f64, to: f64) -> f64 {
         match self {
@@ -131,6 +144,30 @@ impl Space {
         self.domains
             .iter()
             .any(|domain| domain.walls().iter().any(Option::is_some))
+    }
+
+    /// The space, unless every coordinate is any real number: simulations then have nothing to put back.
+    pub(crate) fn bounded(&self) -> Option<&Self> {
+        (!self.is_plain()).then_some(self)
+    }
+
+    /// Puts the states of those lanes that left the space back into it, one number per coordinate.
+    #[inline(always)]
+    pub(crate) fn fold_lanes<T: Real>(&self, x: &mut [T]) {
+        for (value, domain) in x.iter_mut().zip(&self.domains) {
+            let [low, high] = domain.range();
+            if *domain != Domain::Line && value.within(low, high).smallest() <= 0.0 {
+                Self::fold_one(*domain, value);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fold_one<T: Real>(domain: Domain, value: &mut T) {
+        T::each_lane(std::slice::from_mut(value), |value| {
+            value[0] = domain.fold(value[0]);
+        });
     }
 
     /// Puts states that left the space back into it, coordinate-major, (D, n).
