@@ -9,6 +9,7 @@ mod errors;
 mod parts;
 mod planar;
 mod run;
+mod series;
 mod storage;
 mod tensors;
 mod terms;

@@ -30,24 +30,6 @@ impl Moments {
         })
     }
 
-    /// The same in the coordinates of `standardiser`, of which some may be angles.
-    ///
-    /// # Errors
-    /// When there are too many moments.
-    #[cfg(test)]
-    pub(crate) fn of(
-        standardiser: &Standardiser,
-        degree: usize,
-        moment: impl Fn(&[u32]) -> f64,
-    ) -> Result<Self> {
-        let exponents = exponents(standardiser, degree)?;
-        let values = exponents.iter().map(|e| moment(e)).collect();
-        Ok(Self {
-            index: Arc::new(index(&exponents)),
-            values,
-        })
-    }
-
     /// The moments at the places that `index` gives.
     pub(crate) fn at(index: &Arc<HashMap<Vec<u32>, usize>>, values: Array1<f64>) -> Self {
         Self {

@@ -237,10 +237,6 @@ impl Task<'_> {
             let reason = "its average over samples with measurement noise would be biased";
             return Ok(Part::Missing(reason.into()));
         }
-        if self.plan.space.has_circles() {
-            let reason = "M holds no steady turn of an angle, which dissipates";
-            return Ok(Part::Missing(reason.into()));
-        }
         // A ring's fit is of one site, its mobility of all.
         let (score, training) = (model.score(), self.training);
         Part::of(match fit.filter(|_| self.config.ring.sites == 0) {

@@ -14,12 +14,12 @@ use crate::limits;
 use crate::model::{LangevinModel, ModelRun, StepChoice, StepConfig, default_step, simulate_model};
 use crate::observable::{Monomials, Standardised};
 use crate::observe::Observation;
-use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
+use crate::report::{Evidence, Measured, Part, SpaceTime, Turns, ValidationResults};
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::stats::nan_if_null;
 use crate::validate::{
-    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig, Validation,
-    check_response, compare_climatology, compare_spectra, drift_against_increments,
+    Climatology, Curve, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig,
+    Validation, check_response, compare_climatology, compare_spectra, drift_against_increments,
     refuse_unusable, validate_rollouts,
 };
 
@@ -433,10 +433,27 @@ impl Runs {
             indefinite: self.indefinite,
             dt: self.dt,
             climatology: self.climatology().cloned(),
+            turns: validation
+                .windings
+                .curves
+                .iter()
+                .filter_map(turns)
+                .collect(),
             verdict: validation.verdict,
             reasons: reasons.map(|reason| reason.message.clone()).collect(),
         }
     }
+}
+
+/// The turns of an angle, by its name.
+fn turns(curve: &Curve) -> Option<(String, Turns)> {
+    let measured = |value: f64, stderr: f64| Measured { value, stderr };
+    let model = curve.rollouts.first()?;
+    let turns = Turns {
+        data: measured(curve.data[0], curve.error[0]),
+        model: measured(model.values[0], model.error[0]),
+    };
+    Some((curve.label.clone(), turns))
 }
 
 /// The step that is set, or one with a small weak error; a whole number of them between samples.

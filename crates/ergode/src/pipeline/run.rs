@@ -474,5 +474,11 @@ fn fields(
     let exact = score.as_ref().zip(mobility.as_ref());
     let exact = exact.map(|(score, mobility)| FieldPair { score, mobility });
     let maps = FieldMaps::new(pair, exact, held_out);
+    let maps = maps.map(
+        |maps| match model.space().has_circles() && model.has_fitted_drift() {
+            true => maps.with_drift(model),
+            false => maps,
+        },
+    );
     Part::of(maps.map(|maps| FieldRecord::Plane(Box::new(maps)))).map(Some)
 }

@@ -222,8 +222,11 @@ impl Space {
     ///
     /// # Errors
     /// When the states are in a file that cannot be read any more.
-    pub(crate) fn wrap(&self, states: &Ensemble) -> Result<Ensemble> {
-        states.with_circles(&self.circles())
+    pub(crate) fn wrap(&self, states: Ensemble) -> Result<Ensemble> {
+        match self.has_circles() {
+            true => states.with_circles(&self.circles()),
+            false => Ok(states),
+        }
     }
 }
 
