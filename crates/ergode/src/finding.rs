@@ -138,6 +138,8 @@ finding_kinds! {
     Spectrum = "spectrum",
     /// Mean passage times.
     Passage = "passage",
+    /// Turns of angles per unit of time.
+    Winding = "winding",
     /// Mean and variance by phase of a cycle.
     Climatology = "climatology",
     /// Simulations that leave the support of the samples.

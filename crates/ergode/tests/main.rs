@@ -2,6 +2,7 @@
 
 mod check;
 mod check_sees;
+mod circles;
 mod data;
 mod data_support;
 mod invariance;

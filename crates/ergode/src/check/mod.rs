@@ -2,6 +2,7 @@
 //!
 //! What the samples are like one by one is in `law`, how they move in `motion`.
 
+mod angles;
 mod cells;
 mod config;
 mod correlation;
@@ -25,6 +26,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, Verdict, digits};
+use crate::space::SpaceConfig;
 
 pub use config::CheckConfig;
 use correlation::Correlations;
@@ -63,17 +65,32 @@ pub fn check_ensemble(
     config: &CheckConfig,
     control: &Control,
 ) -> Result<CheckReport> {
-    ensemble.intact(examine(ensemble, config, control))
+    check_in_space(ensemble, config, &SpaceConfig::default(), control)
 }
 
-fn examine(given: &Ensemble, config: &CheckConfig, control: &Control) -> Result<CheckReport> {
+/// [`check_ensemble`] of coordinates that live where `space` says.
+pub(crate) fn check_in_space(
+    ensemble: &Ensemble,
+    config: &CheckConfig,
+    space: &SpaceConfig,
+    control: &Control,
+) -> Result<CheckReport> {
+    ensemble.intact(examine(ensemble, config, space, control))
+}
+
+fn examine(
+    given: &Ensemble,
+    config: &CheckConfig,
+    space: &SpaceConfig,
+    control: &Control,
+) -> Result<CheckReport> {
     let mut report = blank(given);
     let (ensemble, jumps) = record::without_jumps(given)?;
     let ensemble = &*ensemble;
     report.findings.extend(record::unevenness(ensemble));
     report.findings.extend(jumps);
     let constant = ensemble.constant_coordinates();
-    let active: Vec<usize> = (0..ensemble.dim())
+    let mut active: Vec<usize> = (0..ensemble.dim())
         .filter(|j| !constant.contains(j))
         .collect();
     if ensemble.samples() < FEWEST || record::longest(ensemble) < 2 || active.is_empty() {
@@ -83,24 +100,54 @@ fn examine(given: &Ensemble, config: &CheckConfig, control: &Control) -> Result<
         }
         return Ok(report.conclude());
     }
-    let original = Record::new(record::columns(ensemble, &active)?, control)?;
-    fill_scales(&mut report, &original.scales, &active);
-    let excerpt = Excerpt::collect(&original);
+    let mut raw = Record::new(record::columns(ensemble, &active)?, control)?;
+    let mut excerpt = Excerpt::collect(&raw);
+    let found = &mut report.findings;
+    let circles = angles::choose(ensemble, &excerpt, &active, space, found);
+    if circles.iter().any(Option::is_some) {
+        let (lifted, sources) = ensemble
+            .with_circles(&circles)?
+            .columns(&active)?
+            .lifted()?;
+        raw = Record::new(Cow::Owned(lifted), control)?;
+        angles::describe(&mut report, &circles, &excerpt, &active);
+        excerpt = Excerpt::collect(&raw);
+        active = sources.into_iter().map(|k| active[k]).collect();
+    }
+    fill_scales(&mut report, &raw.scales, &active);
+    examine_record(raw, &excerpt, &active, config, report, control)
+}
+
+/// The rest of the check, of a record whose coordinate k is the coordinate `active[k]` of the report, or the
+/// cosine or sine of it.
+fn examine_record(
+    original: Record,
+    excerpt: &Excerpt,
+    active: &[usize],
+    config: &CheckConfig,
+    mut report: CheckReport,
+    control: &Control,
+) -> Result<CheckReport> {
     let (record, hidden_cycle) = without_signals(original, config, control, &mut report.findings)?;
     stationarity::halves(&record, config, control, &mut report.findings)?;
     control.advance(0)?;
     if let Some(correlations) =
         Correlations::measure(&record, config.decorrelation_threshold, control)?
     {
-        let times = scales_of_time(&record, &correlations, &active, config, &mut report);
+        let times = scales_of_time(&record, &correlations, active, config, &mut report);
         let found = &mut report.findings;
         let independent = duplicate::find(&record, &correlations.equal_time, config, found)?;
         let noisy = noise::find(&record, &correlations, &times, config, found);
         let noisy = noisy.contains(&true);
         usable_lags(&mut report, if noisy { record.interval } else { 0.0 });
-        law::examine(&excerpt, &active, &mut report);
-        motion::examine(&excerpt, &correlations, &active, &mut report)?;
-        report.curve = curve::find(&excerpt, &independent, &mut report.findings)?;
+        law::examine(excerpt, active, &mut report);
+        motion::examine(excerpt, &correlations, active, &mut report)?;
+        // Cosine and sine of an angle are on a curve.
+        let lines = independent.iter().copied();
+        let lines: Vec<usize> = lines
+            .filter(|&k| report.coordinates[active[k]].angle.is_none())
+            .collect();
+        report.curve = curve::find(excerpt, &lines, &mut report.findings)?;
         trajectories::compare(&record, config, &mut report.findings)?;
         control.advance(0)?;
         let known: Vec<f64> = independent.iter().filter_map(|&k| times[k]).collect();
@@ -200,11 +247,16 @@ pub(crate) fn test_markov(
 
 /// The lag at which the envelope of the autocorrelation of each coordinate falls below 0.05. Where the record
 /// is too short to show it, the last lag that it has; none for a constant coordinate, or where no two samples
-/// follow one another.
+/// follow one another. Of an angle it is the longer one of its cosine and its sine.
 pub(crate) fn decorrelation_times(
     ensemble: &Ensemble,
     control: &Control,
 ) -> Result<Vec<Option<f64>>> {
+    if ensemble.has_circles() {
+        let (lifted, sources) = ensemble.lifted()?;
+        let times = decorrelation_times(&lifted, control)?;
+        return Ok(angles::longest(&times, &sources, ensemble.dim()));
+    }
     let threshold = CheckConfig::default().decorrelation_threshold;
     let (ensemble, _) = record::without_jumps(ensemble)?;
     let ensemble = &*ensemble;
@@ -289,8 +341,10 @@ fn blank(ensemble: &Ensemble) -> CheckReport {
 
 fn fill_scales(report: &mut CheckReport, scales: &Standardiser, active: &[usize]) {
     for (k, &j) in active.iter().enumerate() {
-        report.coordinates[j].mean = scales.mean[k];
-        report.coordinates[j].std = scales.scale[k];
+        let entry = &mut report.coordinates[j];
+        if entry.angle.is_none() {
+            (entry.mean, entry.std) = (scales.mean[k], scales.scale[k]);
+        }
     }
 }
 
@@ -335,7 +389,13 @@ fn scales_of_time(
     for (curve, &j) in correlations.curves.iter().zip(active) {
         let crossing = curve.crossing_time(config.decorrelation_threshold);
         let integrated = curve.integrated_time().map(|t| t.0);
+        times.push(crossing);
         let entry = &mut report.coordinates[j];
+        let slower = integrated >= entry.integrated_time;
+        if !entry.autocorrelation.is_empty() && !slower {
+            // Of the cosine and the sine of an angle the slower one counts.
+            continue;
+        }
         entry.decorrelation_time = curve.decorrelation_time(config.decorrelation_threshold);
         entry.crossing_time = crossing;
         entry.integrated_time = integrated;
@@ -343,7 +403,6 @@ fn scales_of_time(
             integrated.map_or(0.0, |tau| (record.total_time() / (2.0 * tau)).min(samples));
         entry.usable_lag = curve.usable_lag(config.decorrelation_threshold);
         entry.autocorrelation = points(curve);
-        times.push(crossing);
     }
     report
         .findings

@@ -55,6 +55,12 @@ impl Ensemble {
 
     /// The chosen coordinates alone; a gap in any coordinate is one in all.
     pub(crate) fn columns(&self, chosen: &[usize]) -> Result<Self> {
+        let names = chosen.iter().map(|&j| self.names()[j].clone());
+        self.columns_called(chosen, names.collect())
+    }
+
+    /// The same, called by other names.
+    pub(super) fn columns_called(&self, chosen: &[usize], names: Vec<String>) -> Result<Self> {
         let choose = |trajectory: &Trajectory| -> Values {
             if let Values::Stored(rows) = trajectory.values() {
                 return rows.columns(chosen, true).into();
@@ -70,8 +76,12 @@ impl Ensemble {
             }
             values.into()
         };
-        let names = chosen.iter().map(|&j| self.names()[j].clone());
-        Self::new(self.with_values(choose))?.with_names(names.collect())
+        let circles = match self.has_circles() {
+            true => chosen.iter().map(|&j| self.circle(j)).collect(),
+            false => Vec::new(),
+        };
+        let columns = Self::new(self.with_values(choose))?.with_names(names)?;
+        Ok(columns.marked(circles))
     }
 
     fn with_values(&self, values: impl Fn(&Trajectory) -> Values) -> Vec<Trajectory> {

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArcArray3, Array2, Axis};
 
+use super::circle::Circle;
 use super::scan::{Scan, Segment, scan};
 use super::trajectory::{Times, Trajectory};
 use crate::control::Control;
@@ -61,6 +62,8 @@ pub struct Ensemble {
     samples: usize,
     partial_gaps: usize,
     repeated_rows: usize,
+    /// The circle of every coordinate that is an angle; empty where none is.
+    circles: Vec<Option<Circle>>,
 }
 
 impl Ensemble {
@@ -92,6 +95,7 @@ impl Ensemble {
             segments,
             partial_gaps,
             repeated_rows: 0,
+            circles: Vec::new(),
         })
     }
 
@@ -209,6 +213,17 @@ impl Ensemble {
 
     pub(crate) fn with_repeated_rows(mut self, rows: usize) -> Self {
         self.repeated_rows = rows;
+        self
+    }
+
+    /// The circle of a coordinate that is an angle.
+    pub(crate) fn circle(&self, j: usize) -> Option<Circle> {
+        self.circles.get(j).copied().flatten()
+    }
+
+    /// The same rows with these coordinates as angles; an empty list where none is.
+    pub(super) fn marked(mut self, circles: Vec<Option<Circle>>) -> Self {
+        self.circles = circles;
         self
     }
 
@@ -372,6 +387,7 @@ impl Ensemble {
             units: self.units.clone(),
             partial_gaps: 0,
             repeated_rows: self.repeated_rows,
+            circles: self.circles.clone(),
         })
     }
 
@@ -449,6 +465,7 @@ impl Ensemble {
         ensemble.names.clone_from(&self.names);
         ensemble.units.clone_from(&self.units);
         ensemble.repeated_rows = self.repeated_rows;
+        ensemble.circles.clone_from(&self.circles);
         Ok(ensemble)
     }
 

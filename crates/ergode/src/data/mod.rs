@@ -4,6 +4,7 @@
 //! its states lie.
 
 mod change;
+mod circle;
 mod dtype;
 mod ensemble;
 mod facts;
@@ -20,6 +21,7 @@ mod stored;
 mod support;
 mod trajectory;
 
+pub(crate) use circle::Circle;
 pub(crate) use dtype::{Dtype, Element};
 pub(crate) use ensemble::default_names;
 pub use ensemble::{BurnIn, Ensemble, Units};

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 const BLOCK: usize = 1 << 15;
 
 impl Standardiser {
-    /// Mean and population standard deviation over all samples, gaps left out.
+    /// Mean and population standard deviation over all samples, gaps left out; 0 and period/2π of an angle.
     ///
     /// The variance is summed from deviations in a second pass, so a large mean does not spoil it.
     /// The result does not depend on the number of threads.
@@ -64,6 +64,10 @@ impl Standardiser {
         ensemble.intact(Ok(()))?;
         let mut scale = vec![0.0; dim];
         for j in 0..dim {
+            if let Some(circle) = ensemble.circle(j) {
+                (mean[j], scale[j]) = (0.0, circle.unit());
+                continue;
+            }
             let name = &ensemble.names()[j];
             if range[j].0 == range[j].1 {
                 return Err(Error::input(format!(
@@ -83,7 +87,8 @@ impl Standardiser {
                 )));
             }
         }
-        Ok(Self { mean, scale })
+        let circles = ensemble.circles().map(|circle| circle.is_some());
+        Ok(Self::new(mean, scale)?.with_circles(circles.collect()))
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// The affine map that gives every coordinate mean zero and unit variance.
+/// The affine map that gives every coordinate mean zero and unit variance, and an angle in radians.
 ///
 /// ```
 /// use ergode::Ensemble;
@@ -27,6 +27,10 @@ pub struct Standardiser {
     pub mean: Vec<f64>,
     /// Standard deviation of every coordinate, positive.
     pub scale: Vec<f64>,
+    /// Whether a coordinate is an angle, of mean zero and of a period 2π in units of its scale; empty where
+    /// none is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    circles: Vec<bool>,
 }
 
 #[derive(Deserialize)]
@@ -34,13 +38,22 @@ pub struct Standardiser {
 struct Unchecked {
     mean: Vec<f64>,
     scale: Vec<f64>,
+    #[serde(default)]
+    circles: Vec<bool>,
 }
 
 impl TryFrom<Unchecked> for Standardiser {
     type Error = Error;
 
     fn try_from(unchecked: Unchecked) -> Result<Self> {
-        Self::new(unchecked.mean, unchecked.scale)
+        let standardiser = Self::new(unchecked.mean, unchecked.scale)?;
+        if !unchecked.circles.is_empty() && unchecked.circles.len() != standardiser.scale.len() {
+            return Err(Error::input(
+                "the angles of the standardisation do not match its coordinates; the file is damaged, write \
+                 it again",
+            ));
+        }
+        Ok(standardiser.with_circles(unchecked.circles))
     }
 }
 
@@ -65,7 +78,31 @@ impl Standardiser {
                 )));
             }
         }
-        Ok(Self { mean, scale })
+        Ok(Self {
+            mean,
+            scale,
+            circles: Vec::new(),
+        })
+    }
+
+    /// The same map of coordinates that are angles where `circles` says so.
+    pub(crate) fn with_circles(mut self, circles: Vec<bool>) -> Self {
+        self.circles = if circles.contains(&true) {
+            circles
+        } else {
+            Vec::new()
+        };
+        self
+    }
+
+    /// True for a coordinate that is an angle.
+    pub fn is_circle(&self, coordinate: usize) -> bool {
+        self.circles.get(coordinate).copied().unwrap_or(false)
+    }
+
+    /// True where a coordinate is an angle.
+    pub fn has_circles(&self) -> bool {
+        !self.circles.is_empty()
     }
 
     /// Replaces every row of a row-major block by its standardised coordinates.

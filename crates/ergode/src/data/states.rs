@@ -93,10 +93,11 @@ impl States {
         standardiser.forward_states(&mut self.values);
     }
 
-    /// Replace every state x by m + f (x − m).
-    pub(crate) fn stretch(&mut self, mean: &[f64], factor: f64) {
+    /// Replace every state x by m + f (x − m), with the f of each coordinate.
+    pub(crate) fn stretch(&mut self, mean: &[f64], factor: impl Fn(usize) -> f64) {
         let rows = self.values.chunks_exact_mut(self.count.max(1));
-        for (row, mean) in rows.zip(mean) {
+        for ((i, row), mean) in rows.enumerate().zip(mean) {
+            let factor = factor(i);
             row.iter_mut()
                 .for_each(|x| *x = mean + factor * (*x - mean));
         }

@@ -132,7 +132,8 @@ impl StoredRows {
             Change::Standardise(all, single) => {
                 let some = |of: &[f64]| chosen.iter().map(|&j| of[j]).collect();
                 let (mean, scale) = (some(&all.mean), some(&all.scale));
-                Change::Standardise(Arc::new(Standardiser { mean, scale }), *single)
+                let some = Standardiser::new(mean, scale).expect("parts of a sound one");
+                Change::Standardise(Arc::new(some), *single)
             }
             // A map knows the columns of the file.
             Change::Map(map) => Change::Map(map.clone()),

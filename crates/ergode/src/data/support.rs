@@ -24,6 +24,8 @@ const MARGIN: f64 = 1e-6;
 /// to the support when it or a neighbour holds a sample. In more dimensions the support is the box;
 /// on a ring ([`Support::lattice`]) it is the cells of one site, shared by all sites. Every cell knows the
 /// nearest cell of the support, so that [`Support::nearest`] takes the same short time everywhere.
+///
+/// Every value of an angle is in the support: the cells are those of the other coordinates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
 pub struct Support {
@@ -41,6 +43,9 @@ struct Grid {
     cells: Vec<usize>,
     /// For every cell the nearest one of the support, itself if it belongs to it.
     nearest: Vec<usize>,
+    /// Whether an axis is that of an angle, along which there is one cell without walls; empty where none is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    circles: Vec<bool>,
 }
 
 #[derive(Deserialize)]
@@ -88,12 +93,13 @@ impl Support {
             return Self::shared(ensemble, standardiser, dim, control);
         }
         let (low, high) = sampled_box(ensemble, standardiser, control)?;
-        let grids = low.into_iter().zip(high);
+        let box_of = |i: usize| {
+            let circles = [standardiser.is_circle(i)];
+            Grid::new(vec![low[i]], vec![high[i]], 1).with_circles(&circles)
+        };
         Ok(Self {
             dim,
-            grids: grids
-                .map(|(low, high)| Grid::new(vec![low], vec![high], 1))
-                .collect(),
+            grids: (0..dim).map(box_of).collect(),
         })
     }
 
@@ -132,12 +138,15 @@ impl Support {
                 .collect()
         };
         let points = (ensemble.samples() * (dim / components)) as f64;
-        let per_axis = (points / SAMPLES_PER_CELL).powf(1.0 / components as f64);
+        let circles: Vec<bool> = (0..components).map(|c| standardiser.is_circle(c)).collect();
+        let walled = circles.iter().filter(|circle| !**circle).count().max(1);
+        let per_axis = (points / SAMPLES_PER_CELL).powf(1.0 / walled as f64);
         let mut grid = Grid::new(
             over_sites(&low, f64::min),
             over_sites(&high, f64::max),
-            (per_axis as usize).clamp(1, MOST_CELLS[components - 1]),
-        );
+            (per_axis as usize).clamp(1, MOST_CELLS[walled - 1]),
+        )
+        .with_circles(&circles);
         let count = grid.nearest.len();
         control.begin(ensemble.samples() as u64);
         let occupied = blocks(ensemble)
@@ -229,7 +238,25 @@ impl Grid {
             low,
             high,
             cells,
+            circles: Vec::new(),
         }
+    }
+
+    /// The same box with these axes as those of angles.
+    fn with_circles(mut self, circles: &[bool]) -> Self {
+        if !circles.contains(&true) {
+            return self;
+        }
+        for (cells, circle) in self.cells.iter_mut().zip(circles) {
+            *cells = if *circle { 1 } else { *cells };
+        }
+        self.nearest = (0..self.cells.iter().product()).collect();
+        self.circles = circles.to_vec();
+        self
+    }
+
+    fn is_circle(&self, axis: usize) -> bool {
+        self.circles.get(axis).copied().unwrap_or(false)
     }
 
     fn dim(&self) -> usize {
@@ -244,6 +271,8 @@ impl Grid {
         dim <= MOST_CELLS.len()
             && self.high.len() == dim
             && self.cells.len() == dim
+            && (self.circles.is_empty() || self.circles.len() == dim)
+            && (0..dim).all(|axis| !self.is_circle(axis) || self.cells[axis] == 1)
             && self.low.iter().zip(&self.high).all(ordered)
             && count == Some(self.nearest.len())
             && !self.nearest.is_empty()
@@ -290,7 +319,8 @@ impl Grid {
     }
 
     fn contains(&self, z: &[f64]) -> bool {
-        let in_box = (0..self.dim()).all(|a| z[a] >= self.low[a] && z[a] <= self.high[a]);
+        let within = |a: usize| self.is_circle(a) || z[a] >= self.low[a] && z[a] <= self.high[a];
+        let in_box = (0..self.dim()).all(within);
         let cell = self.cell(z);
         in_box && self.nearest[cell] == cell
     }
@@ -302,6 +332,9 @@ impl Grid {
         }
         let places = self.places(self.nearest[self.cell(z)]);
         for (axis, z) in z.iter_mut().enumerate() {
+            if self.is_circle(axis) {
+                continue;
+            }
             let width = self.width(axis);
             let wall = self.low[axis] + places[axis] as f64 * width;
             *z = z.clamp(wall + MARGIN * width, wall + (1.0 - MARGIN) * width);

@@ -57,7 +57,7 @@ pub(crate) fn accumulate_moments(
     control: &Control,
 ) -> Result<LaggedSums> {
     let constant = Monomials::new(ensemble.names(), 0..=0)?;
-    let monomials = Monomials::new(ensemble.names(), 0..=degree)?;
+    let monomials = Monomials::of(ensemble.names(), standardiser, 0..=degree)?;
     let monomials = Standardised::new(standardiser.clone(), monomials);
     let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
     accumulate_starts(ensemble, &constant, &monomials, &zero, starts, control)

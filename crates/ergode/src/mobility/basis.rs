@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Standardiser;
 use crate::error::{Error, Result};
-use crate::observable::{Functions, Moments, Monomials, Polynomial};
+use crate::observable::{Functions, Moments, Monomials, Polynomial, degree};
 
 /// Tensor fields T_k whose entries are polynomials of the standardised coordinates z = (x − μ)/σ.
 ///
@@ -139,10 +139,10 @@ impl TensorBasis {
         }
         let allowed = |i: usize, j: usize| mask.is_none_or(|m| m[[i, j]] || m[[j, i]]);
         let top = diffusion_degree.max(current_degree);
-        let monomials = Monomials::new(names, 0..=top)?;
+        let monomials = Monomials::of(names, standardiser, 0..=top)?;
         let mut fields = Vec::new();
         for (exponents, label) in monomials.exponents().iter().zip(monomials.labels()) {
-            let degree = exponents.iter().sum::<u32>() as usize;
+            let degree = degree(exponents) as usize;
             let entry = |sign: f64| Polynomial::monomial(exponents.clone(), sign);
             for i in 0..dim {
                 for j in (i..dim).filter(|j| allowed(i, *j)) {
@@ -187,7 +187,7 @@ impl TensorBasis {
         let tensors = Self::polynomial(names, standardiser, diffusion_degree, 0, None)?;
         let mut fields = tensors.fields;
         fields.retain(|field| field.symmetric_monomial().is_some());
-        let monomials = Monomials::new(names, 0..=drift_degree)?;
+        let monomials = Monomials::of(names, standardiser, 0..=drift_degree)?;
         for (exponents, label) in monomials.exponents().iter().zip(monomials.labels()) {
             for (i, name) in names.iter().enumerate() {
                 fields.push(TensorField {
@@ -281,7 +281,7 @@ impl TensorBasis {
                         sum.add_scaled(sign, q);
                     }
                     let degrees = sum.terms().filter(|(_, c)| *c != 0.0);
-                    degrees.map(|(e, _)| e.iter().sum::<u32>() as usize).max()
+                    degrees.map(|(e, _)| degree(e) as usize).max()
                 };
                 field.entries.iter().filter_map(entry).max()
             };

@@ -186,7 +186,7 @@ impl LinearMobility {
     }
 
     /// The same at the states m + f (x − m), `stretch` = f times as far from the mean m of the basis'
-    /// standardisation as the samples x are.
+    /// standardisation as the samples x are; angles stay where they are.
     pub fn psd_violation_beyond(&self, ensemble: &Ensemble, stretch: f64) -> f64 {
         /// Samples that are looked at, and how many of them together.
         const LOOKED_AT: usize = 10_000_000;
@@ -209,14 +209,18 @@ impl LinearMobility {
     fn violations(&self, trajectory: &Trajectory, rows: Range<usize>, stretch: f64) -> usize {
         const TILE: usize = 256;
         let dim = self.dim();
-        let mean = &self.basis.standardiser().mean;
+        let standardiser = self.basis.standardiser();
+        let mean = &standardiser.mean;
         let (mut states, mut tensors) = (States::default(), Vec::new());
         let mut violations = 0;
         for start in rows.clone().step_by(TILE) {
             let end = rows.end.min(start + TILE);
             states.load(trajectory, start..end);
             if stretch != 1.0 {
-                states.stretch(mean, stretch);
+                states.stretch(mean, |i| match standardiser.is_circle(i) {
+                    true => 1.0,
+                    false => stretch,
+                });
             }
             tensors.resize(dim * dim * states.count(), 0.0);
             self.diffusion(&states, &mut tensors);

@@ -107,13 +107,13 @@ fn accumulate_from(
     let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
         Ok(Standardised::new(
             standardiser.clone(),
-            Monomials::new(names, 0..=degree)?,
+            Monomials::of(names, standardiser, 0..=degree)?,
         ))
     };
     let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
     let lagged = accumulate_starts(ensemble, &future, &initial, &grid, starts, control)?;
     let degree = config.moment_degree;
-    let moments = exponents(names.len(), degree)?;
+    let moments = exponents(standardiser, degree)?;
     Ok(PolynomialSums {
         names: names.to_vec(),
         standardiser: standardiser.clone(),
@@ -210,6 +210,11 @@ impl PolynomialSums {
     /// When the moments do not reach the degree of C(0).
     pub(super) fn with_noise(&self, noise: BlockNoise) -> Result<Self> {
         let needed = self.config.future_degree + self.config.initial_degree;
+        if self.standardiser.has_circles() {
+            return Err(Error::input(
+                "measurement noise of an angle cannot be corrected for; set mobility.noise = \"none\"",
+            ));
+        }
         if needed > self.config.moment_degree {
             return Err(Error::input(format!(
                 "correcting for measurement noise needs moments up to degree {needed}; collect the \
@@ -226,9 +231,8 @@ impl PolynomialSums {
     /// end of a pair is freed by itself; at lag zero both ends are the same sample, and C(0) is taken from
     /// the moments.
     fn without_noise(&self, mut of: Expectations, covariance: ArrayView2<f64>) -> Expectations {
-        let dim = self.names.len();
         let listed = |degree: usize| -> Vec<Vec<u32>> {
-            exponents(dim, degree).expect("they were listed for the sums")
+            exponents(&self.standardiser, degree).expect("they were listed for the sums")
         };
         let (future, initial) = (
             listed(self.config.future_degree),

@@ -50,7 +50,7 @@ impl<'a> StationaryOperators<'a> {
                 score.dim()
             )));
         }
-        let monomials = exponents(dim, test_degree)?;
+        let monomials = exponents(basis.standardiser(), test_degree)?;
         let (mut labels, mut polynomials) = (Vec::new(), Vec::new());
         for field in basis.fields() {
             for (n, row) in tests.rows().into_iter().enumerate() {

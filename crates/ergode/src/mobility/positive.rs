@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::linalg;
-use crate::observable::exponents;
+use crate::observable::{degree, exponents, products};
 
 /// The smallest D that is allowed, relative to the mean of D.
 const FLOOR: f64 = 1e-3;
@@ -37,8 +37,8 @@ pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> 
 /// Refit with D positive definite everywhere if the fitted D is indefinite at some sample or in the tails;
 /// any other fit is returned unchanged.
 ///
-/// D(z) = V(z)ᵀ Q V(z), with V the monomials up to half the degree of D and Q = L Lᵀ + δ, is positive
-/// for any L. Starting from the unconstrained solution, L and the coefficients of R minimise the same
+/// D(z) = V(z)ᵀ Q V(z), with V the monomials, or the waves of angles, up to half the degree of D and
+/// Q = L Lᵀ + δ, is positive for any L. Starting from the unconstrained solution, L and the coefficients of R minimise the same
 /// objective, linearised again a few times. It needs D of even degree with no entry masked; errors of the
 /// coefficients remain those of the unconstrained fit, which are the larger ones.
 ///
@@ -148,8 +148,8 @@ fn squares(
 struct Squares {
     /// Size of Q: monomials times coordinates.
     size: usize,
-    /// The coefficient that the entry (u, v) of Q adds to, for the entries D_ij with i ≤ j.
-    place: Array2<Option<usize>>,
+    /// The coefficients that the entry (u, v) of Q adds to, and how much of it, for the entries D_ij with i ≤ j.
+    parts: Array2<Vec<(usize, f64)>>,
     /// Coefficients that are not of D.
     others: Vec<usize>,
     /// Number of all coefficients.
@@ -160,28 +160,30 @@ impl Squares {
     fn new(basis: &TensorBasis) -> Result<Self> {
         let dim = basis.dim();
         let mut places = HashMap::new();
-        let (mut others, mut degree) = (Vec::new(), 0);
+        let (mut others, mut top) = (Vec::new(), 0);
         for (k, field) in basis.fields().iter().enumerate() {
             match field.symmetric_monomial() {
                 Some((i, j, exponents)) => {
-                    degree = degree.max(exponents.iter().sum::<u32>() as usize);
+                    top = top.max(degree(&exponents) as usize);
                     places.insert((i, j, exponents), k);
                 }
                 None => others.push(k),
             }
         }
-        let half = exponents(dim, degree / 2)?;
+        let half = exponents(basis.standardiser(), top / 2)?;
         let size = half.len() * dim;
-        let mut place = Array2::from_elem((size, size), None);
-        let mut complete = degree % 2 == 0;
+        let mut parts = Array2::from_elem((size, size), Vec::new());
+        let mut complete = top % 2 == 0;
         for (a, left) in half.iter().enumerate() {
             for (b, right) in half.iter().enumerate() {
-                let sum: Vec<u32> = left.iter().zip(right).map(|(l, r)| l + r).collect();
-                for i in 0..dim {
-                    for j in i..dim {
-                        let found = places.get(&(i, j, sum.clone())).copied();
-                        complete &= found.is_some();
-                        place[[a * dim + i, b * dim + j]] = found;
+                for (product, number) in products(left, right) {
+                    for i in 0..dim {
+                        for j in i..dim {
+                            let found = places.get(&(i, j, product.clone())).copied();
+                            complete &= found.is_some();
+                            let entry = &mut parts[[a * dim + i, b * dim + j]];
+                            entry.extend(found.map(|k| (k, number)));
+                        }
                     }
                 }
             }
@@ -194,7 +196,7 @@ impl Squares {
         }
         Ok(Self {
             size,
-            place,
+            parts,
             others,
             count: basis.len(),
         })
@@ -203,27 +205,36 @@ impl Squares {
     /// The coefficients of D for this Q, the others zero.
     fn coefficients(&self, q: &Array2<f64>) -> Array1<f64> {
         let mut c = Array1::zeros(self.count);
-        for ((u, v), place) in self.place.indexed_iter() {
-            if let Some(k) = place {
-                c[*k] += q[[u, v]];
+        for ((u, v), parts) in self.parts.indexed_iter() {
+            for (k, number) in parts {
+                c[*k] += number * q[[u, v]];
             }
         }
         c
     }
 
-    /// A symmetric Q with these coefficients of D: each shared by the entries that add to it.
+    /// The least symmetric Q with these coefficients of D: with c = A q, q = Aᵀ (A Aᵀ)⁻¹ c. Of monomials each
+    /// coefficient is shared evenly by the entries that add to it.
     fn share(&self, c: ArrayView1<f64>) -> Array2<f64> {
-        let ones = self.coefficients(&Array2::ones((self.size, self.size)));
-        let mut q = Array2::zeros((self.size, self.size));
-        for ((u, v), place) in self.place.indexed_iter() {
-            if let Some(k) = place {
-                q[[u, v]] = c[*k] / ones[*k];
+        let mut normal = Array2::zeros((self.count, self.count));
+        for parts in &self.parts {
+            for (k, a) in parts {
+                for (l, b) in parts {
+                    normal[[*k, *l]] += a * b;
+                }
             }
         }
+        self.others.iter().for_each(|k| normal[[*k, *k]] = 1.0);
+        let column = c.insert_axis(Axis(1));
+        let weights = linalg::solve(normal.view(), column).remove_axis(Axis(1));
+        let of_entry = |parts: &Vec<(usize, f64)>| -> f64 {
+            parts.iter().map(|(k, number)| number * weights[*k]).sum()
+        };
+        let q = self.parts.map(of_entry);
         // Entries with i > j add to nothing: they mirror those with i < j.
-        Array2::from_shape_fn(q.dim(), |(u, v)| match self.place[[u, v]] {
-            Some(_) => q[[u, v]],
-            None => q[[v, u]],
+        Array2::from_shape_fn(q.dim(), |(u, v)| match self.parts[[u, v]].is_empty() {
+            false => q[[u, v]],
+            true => q[[v, u]],
         })
     }
 
@@ -308,11 +319,11 @@ impl Squares {
     fn jacobian(&self, factor: &Array2<f64>) -> Array2<f64> {
         let n = self.size;
         let mut jacobian = Array2::zeros((self.count, n * n + self.others.len()));
-        for ((u, v), place) in self.place.indexed_iter() {
-            if let Some(c) = place {
+        for ((u, v), parts) in self.parts.indexed_iter() {
+            for (c, number) in parts {
                 for k in 0..n {
-                    jacobian[[*c, u * n + k]] += factor[[v, k]];
-                    jacobian[[*c, v * n + k]] += factor[[u, k]];
+                    jacobian[[*c, u * n + k]] += number * factor[[v, k]];
+                    jacobian[[*c, v * n + k]] += number * factor[[u, k]];
                 }
             }
         }

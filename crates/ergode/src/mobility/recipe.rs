@@ -26,6 +26,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample};
+use crate::observable::exponents;
 
 /// Which equations determine the mobility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -228,6 +229,19 @@ impl Spaces {
         }
     }
 
+    /// The same where some coordinates are angles: of these there are two waves of each degree, so that a lower
+    /// degree gives as many functions.
+    fn with_circles(mut self, standardiser: &Standardiser) -> Result<Self> {
+        for space in [&mut self.generator, &mut self.semigroup] {
+            while space.degree > 1 && exponents(standardiser, space.degree)?.len() > MOST_FUNCTIONS
+            {
+                space.degree -= 1;
+            }
+            space.test_degree = space.test_degree.min(space.degree);
+        }
+        Ok(self)
+    }
+
     /// Highest degrees that the space of a recipe determines.
     fn top(&self, recipe: Recipe) -> (usize, usize) {
         match recipe {
@@ -283,6 +297,12 @@ pub fn fit_mobility_recipe(
         };
         fit_shrinking(ensemble, config, (interval, horizon), control)
     };
+    if config.recipe == Recipe::Auto && ensemble.has_circles() {
+        let mut found = fit(Recipe::Generator)?;
+        found.reason =
+            "a steady turn of an angle is part of a drift, but of no M s + div M".to_owned();
+        return Ok(found);
+    }
     if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
         return fit(config.recipe);
     }
@@ -326,6 +346,9 @@ fn fit_shrinking(
     control: &Control,
 ) -> Result<RecipeFit> {
     let mut spaces = Spaces::new(ensemble.dim());
+    if ensemble.has_circles() {
+        spaces = spaces.with_circles(&Standardiser::watched(ensemble, control)?)?;
+    }
     let mut lowered = None;
     let freed = !matches!(
         config.noise,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ndarray::{Array1, Array2, ArrayView1};
 
 use super::basis::TensorBasis;
+use crate::data::Standardiser;
 use crate::error::Result;
 use crate::lagged::deviations;
 use crate::linalg;
@@ -36,7 +37,7 @@ pub(super) fn printed_errors(
     }
     let scales = left_out
         .iter()
-        .map(|moments| means_and_scales(moments, basis.dim()));
+        .map(|moments| means_and_scales(moments, basis.standardiser()));
     let scales: Vec<Array1<f64>> = scales.collect::<Result<_>>()?;
     let turn = directions(basis, coefficients);
     Ok(plain(
@@ -47,14 +48,17 @@ pub(super) fn printed_errors(
 /// False where mean and scale were given rather than measured.
 fn is_standardised(basis: &TensorBasis) -> bool {
     let standardiser = basis.standardiser();
-    let moved = standardiser.mean.iter().any(|mean| *mean != 0.0);
-    moved || standardiser.scale.iter().any(|scale| *scale != 1.0)
+    let measured = |l: &usize| !standardiser.is_circle(*l);
+    let (mean, scale) = (&standardiser.mean, &standardiser.scale);
+    let mut coordinates = (0..mean.len()).filter(measured);
+    coordinates.any(|l| mean[l] != 0.0 || scale[l] != 1.0)
 }
 
-/// m and then r − 1 = ½ (⟨z²⟩ − ⟨z⟩² − 1), coordinate by coordinate.
-fn means_and_scales(moments: &Moments, dim: usize) -> Result<Array1<f64>> {
+/// m and then r − 1 = ½ (⟨z²⟩ − ⟨z⟩² − 1), coordinate by coordinate; 0 of angles, whose scale is given.
+fn means_and_scales(moments: &Moments, standardiser: &Standardiser) -> Result<Array1<f64>> {
+    let dim = standardiser.scale.len();
     let mut out = Array1::zeros(2 * dim);
-    for l in 0..dim {
+    for l in (0..dim).filter(|l| !standardiser.is_circle(*l)) {
         let power = |exponent: u32| {
             let mut exponents = vec![0; dim];
             exponents[l] = exponent;
@@ -82,6 +86,10 @@ fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64>
         turned.push(entries.iter().map(|entry| entry.derivative(l)).collect());
     }
     for l in 0..dim {
+        if basis.standardiser().is_circle(l) {
+            turned.push(vec![Polynomial::default(); entries.len()]);
+            continue;
+        }
         let mut exponents = vec![0; dim];
         exponents[l] = 1;
         let z = Polynomial::monomial(exponents, 1.0);
@@ -138,7 +146,6 @@ fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::Standardiser;
 
     /// The same of a drift of its own.
     #[test]

@@ -13,7 +13,7 @@ use super::propagator::Propagator;
 use crate::error::{Error, Result};
 use crate::lagged::BlockId;
 use crate::linalg;
-use crate::observable::{Moments, Polynomial, exponents};
+use crate::observable::{Moments, Polynomial, degree, differentiate, exponents, multiply};
 
 /// The Galerkin space and the functions whose correlations are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,8 +122,8 @@ struct Plan {
     config: SemigroupConfig,
     /// Exponents α of the space, the constant first.
     space: Vec<Vec<u32>>,
-    /// Places of the moments ⟨z^{α+β}⟩.
-    gram: Array2<usize>,
+    /// ⟨z^α z^β⟩ as moments.
+    gram: Vec<Contribution>,
     fields: Vec<FieldParts>,
     ends: Ends,
     /// The test functions of the later and of the earlier time in monomials, (test, α) for |α| up to
@@ -198,17 +198,14 @@ impl Semigroup {
         variances: Vec<f64>,
     ) -> Result<Self> {
         let moments = expectations.moments.values();
-        let gram = plan.gram.mapv(|place| moments[place]);
+        let gram = combined(&plan.gram, moments, plan.space.len());
         let factor = orthonormalise(gram.view(), &plan.space)?;
         let inverse = linalg::inverse(factor.view());
         let size = inverse.nrows();
         let matrix = |contributions: &[Contribution]| {
-            let mut raw = Array2::zeros((size, size));
+            let raw = combined(contributions, moments, size);
             if contributions.is_empty() {
                 return raw;
-            }
-            for part in contributions {
-                raw[[part.row, part.column]] += part.coefficient * moments[part.moment];
             }
             linalg::multiply(
                 linalg::multiply(inverse.view(), raw.view()).view(),
@@ -494,13 +491,15 @@ impl Plan {
                 config.degree, config.test_degree
             )));
         }
-        let space = exponents(basis.dim(), config.degree)?;
+        let space = exponents(basis.standardiser(), config.degree)?;
         let moments = &all.moments;
-        let mut gram = Array2::zeros((space.len(), space.len()));
-        for ((a, b), place) in gram.indexed_iter_mut() {
-            let sum: Vec<u32> = space[a].iter().zip(&space[b]).map(|(a, b)| a + b).collect();
-            *place = moments.place(&sum)?;
+        let mut gram = Products::new(moments);
+        for (row, alpha) in space.iter().enumerate() {
+            for (column, beta) in space.iter().enumerate() {
+                gram.add((row, column), alpha, beta, 1.0)?;
+            }
         }
+        let gram = gram.parts;
         let fields = basis.fields().iter();
         let fields = fields.map(|field| {
             Ok(FieldParts {
@@ -512,8 +511,9 @@ impl Plan {
             })
         });
         let values = moments.values();
-        let known = exponents(basis.dim(), config.test_degree)?.len();
-        let moments_of_tests = gram.slice(s![..known, ..known]).mapv(|p| values[p]);
+        let known = exponents(basis.standardiser(), config.test_degree)?.len();
+        let moments_of_tests = combined(&gram, values, space.len());
+        let moments_of_tests = moments_of_tests.slice(s![..known, ..known]).to_owned();
         let [later, earlier] = ends.leading(basis.dim()).map(|leading| {
             let chosen = |a: &usize| space[*a][leading..].iter().all(|power| *power == 0);
             let chosen: Vec<usize> = (0..known).filter(chosen).collect();
@@ -590,15 +590,14 @@ impl Plan {
     /// Numbers of test functions of degree 1, up to 2, and so on.
     fn functions_up_to_each_degree(&self) -> Vec<usize> {
         let leading = self.ends.leading(self.basis.dim())[0];
-        let degree = |degree: usize| {
+        let up_to = |most: usize| {
             let counted = |alpha: &&Vec<u32>| {
                 let own = alpha[leading..].iter().all(|power| *power == 0);
-                let sum = alpha.iter().sum::<u32>() as usize;
-                own && (1..=degree).contains(&sum)
+                own && (1..=most).contains(&(degree(alpha) as usize))
             };
             self.space.iter().filter(counted).count()
         };
-        (1..=self.config.test_degree).map(degree).collect()
+        (1..=self.config.test_degree).map(up_to).collect()
     }
 }
 
@@ -645,7 +644,7 @@ pub(super) fn test_functions(gram: ArrayView2<f64>, space: &[Vec<u32>]) -> Resul
 /// themselves (Löwdin), so that the ψ are permuted and change sign as the coordinates do: no order of
 /// coordinates is preferred.
 fn orthonormalise(gram: ArrayView2<f64>, space: &[Vec<u32>]) -> Result<Array2<f64>> {
-    let degrees: Vec<u32> = space.iter().map(|alpha| alpha.iter().sum()).collect();
+    let degrees: Vec<u32> = space.iter().map(|alpha| degree(alpha)).collect();
     let mut factor = linalg::cholesky(gram).map_err(|_| {
         let degree = degrees[degrees.len() - 1];
         Error::numerical(format!(
@@ -670,34 +669,96 @@ fn orthonormalise(gram: ArrayView2<f64>, space: &[Vec<u32>]) -> Result<Array2<f6
     Ok(factor)
 }
 
+/// Averages of products of monomials, written as moments.
+struct Products<'a> {
+    moments: &'a Moments,
+    parts: Vec<Contribution>,
+    /// Places for exponents.
+    product: Vec<u32>,
+}
+
+impl<'a> Products<'a> {
+    fn new(moments: &'a Moments) -> Self {
+        Self {
+            moments,
+            parts: Vec::new(),
+            product: Vec::new(),
+        }
+    }
+
+    /// Adds `coefficient` ⟨z^left z^right⟩ to an entry.
+    fn add(
+        &mut self,
+        (row, column): (usize, usize),
+        left: &[u32],
+        right: &[u32],
+        coefficient: f64,
+    ) -> Result<()> {
+        let (moments, parts) = (self.moments, &mut self.parts);
+        let mut outcome = Ok(());
+        multiply(
+            left,
+            right,
+            &mut self.product,
+            &mut |exponents, number| match moments.place(exponents) {
+                Ok(moment) => parts.push(Contribution {
+                    row,
+                    column,
+                    moment,
+                    coefficient: coefficient * number,
+                }),
+                Err(error) => outcome = Err(error),
+            },
+        );
+        outcome
+    }
+}
+
+/// The matrix of these contributions.
+fn combined(contributions: &[Contribution], moments: ArrayView1<f64>, size: usize) -> Array2<f64> {
+    let mut matrix = Array2::zeros((size, size));
+    for part in contributions {
+        matrix[[part.row, part.column]] += part.coefficient * moments[part.moment];
+    }
+    matrix
+}
+
+/// ∂_i z^α of every function of the space that depends on z_i: its place, the exponents, and the number.
+fn slopes(space: &[Vec<u32>], i: usize) -> Vec<(usize, Vec<u32>, f64)> {
+    let slope = |(place, alpha): (usize, &Vec<u32>)| {
+        let mut lower = alpha.clone();
+        let number = differentiate(&mut lower, i)?;
+        Some((place, lower, number))
+    };
+    space.iter().enumerate().filter_map(slope).collect()
+}
+
 /// −⟨∂_i z^α T_ij ∂_j z^β⟩ as a list of moments.
 fn dissipative(
     field: &TensorField,
     space: &[Vec<u32>],
     moments: &Moments,
 ) -> Result<Vec<Contribution>> {
-    let mut parts = Vec::new();
-    let mut sum = vec![0u32; space[0].len()];
+    let mut products = Products::new(moments);
+    let mut place = Vec::new();
     for (i, j, polynomial) in &field.entries {
+        let [along, other] = [i, j].map(|k| slopes(space, *k));
         for (gamma, coefficient) in polynomial.terms() {
-            for (row, alpha) in space.iter().enumerate().filter(|(_, a)| a[*i] > 0) {
-                for (column, beta) in space.iter().enumerate().filter(|(_, b)| b[*j] > 0) {
-                    for (k, place) in sum.iter_mut().enumerate() {
-                        *place = alpha[k] + beta[k] + gamma[k];
+            for (row, alpha, a) in &along {
+                let mut weighted = Vec::new();
+                multiply(alpha, gamma, &mut place, &mut |exponents, number| {
+                    weighted.push((exponents.to_vec(), number));
+                });
+                for (column, beta, b) in &other {
+                    for (left, number) in &weighted {
+                        let coefficient = -coefficient * number * a * b;
+                        products.add((*row, *column), left, beta, coefficient)?;
                     }
-                    sum[*i] -= 1;
-                    sum[*j] -= 1;
-                    parts.push(Contribution {
-                        row,
-                        column,
-                        moment: moments.place(&sum)?,
-                        coefficient: -coefficient * f64::from(alpha[*i]) * f64::from(beta[*j]),
-                    });
                 }
             }
         }
     }
-    Ok(parts)
+    Ok(products.parts)
 }
 
 /// ⟨z^β (T_ij ∂_i ∂_j + f_i ∂_i) z^α⟩ as a list of moments.
@@ -706,7 +767,7 @@ fn advective(
     space: &[Vec<u32>],
     moments: &Moments,
 ) -> Result<Vec<Contribution>> {
-    let mut parts = Vec::new();
+    let mut products = Products::new(moments);
     for (row, alpha) in space.iter().enumerate() {
         let mut image = Polynomial::default();
         let monomial = Polynomial::monomial(alpha.clone(), 1.0);
@@ -718,15 +779,9 @@ fn advective(
         }
         for (gamma, coefficient) in image.terms().filter(|(_, c)| *c != 0.0) {
             for (column, beta) in space.iter().enumerate() {
-                let sum: Vec<u32> = beta.iter().zip(gamma).map(|(b, g)| b + g).collect();
-                parts.push(Contribution {
-                    row,
-                    column,
-                    moment: moments.place(&sum)?,
-                    coefficient,
-                });
+                products.add((row, column), beta, gamma, coefficient)?;
             }
         }
     }
-    Ok(parts)
+    Ok(products.parts)
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::lagged::{
     BlockId, IntegralRule, LagGrid, LaggedSums, LocalPolynomial, accumulate_lagged,
 };
-use crate::observable::{Moments, Polynomial, Polynomials, exponents, index};
+use crate::observable::{Moments, Polynomial, Polynomials, index, powers};
 use crate::score::{PotentialMoments, Score, minimiser};
 
 /// The treatment of time in the equations.
@@ -166,7 +166,7 @@ impl Weak {
         let all: Vec<usize> = (0..sums.blocks()).collect();
         let tests = tests(&sums.expectations(&all).moments, basis.dim(), config)?;
         let operators = StationaryOperators::new(basis, tests.view(), config.test_degree, score)?;
-        let monomials = exponents(basis.dim(), config.test_degree)?.into_iter();
+        let monomials = powers(basis.dim(), config.test_degree)?.into_iter();
         let monomials: Vec<_> = monomials.map(|e| Polynomial::monomial(e, 1.0)).collect();
         let future = Polynomials::new(basis.names(), basis.standardiser(), &monomials)?;
         let grid = LagGrid::for_ensemble(ensemble, &sums.config().lags)?;
@@ -312,10 +312,10 @@ impl WeakPlan {
         let dim = self.basis.dim();
         let score = polynomial_score(&expectations.moments, dim, self.config.potential_degree)?;
         let known = self.tests.ncols();
-        let monomials = exponents(dim, self.config.test_degree)?;
+        let monomials = powers(dim, self.config.test_degree)?;
         let correlations = expectations.correlations.slice(s![.., ..known, ..]);
         let (lags, _, initial) = correlations.dim();
-        let places = index(&exponents(dim, initial_degree)?);
+        let places = index(&powers(dim, initial_degree)?);
         let flat = correlations
             .to_shape((lags * known, initial))
             .expect("row-major")
@@ -358,7 +358,7 @@ impl WeakPlan {
 
 /// The orthonormal test functions in monomials, (test, α).
 pub(super) fn tests(moments: &Moments, dim: usize, config: &WeakConfig) -> Result<Array2<f64>> {
-    let monomials = exponents(dim, config.test_degree)?;
+    let monomials = powers(dim, config.test_degree)?;
     let mut gram = Array2::zeros((monomials.len(), monomials.len()));
     for ((a, b), value) in gram.indexed_iter_mut() {
         let product = monomials[a].iter().zip(&monomials[b]).map(|(a, b)| a + b);
@@ -373,7 +373,7 @@ fn polynomial_score(moments: &Moments, dim: usize, degree: usize) -> Result<Vec<
     let (gram, laplacian) = PotentialMoments::new(moments, dim, degree)?.means(moments);
     let beta = minimiser(&gram, &laplacian)?;
     let mut potential = Polynomial::default();
-    for (exponents, beta) in exponents(dim, degree)?.into_iter().skip(1).zip(&beta) {
+    for (exponents, beta) in powers(dim, degree)?.into_iter().skip(1).zip(&beta) {
         potential.add_scaled(*beta, &Polynomial::monomial(exponents, 1.0));
     }
     Ok((0..dim).map(|i| potential.derivative(i)).collect())

@@ -413,7 +413,8 @@ struct Pair<'a> {
     coarse: AlignedBuffer,
     fine: AlignedBuffer,
     streams: Vec<Stream>,
-    /// Sums over the steps of z_i and z_i² of the coarse less the fine state, (function, lane).
+    /// Sums over the steps of z_i and z_i², of an angle cos z_i and sin z_i, of the coarse less the fine state,
+    /// (function, lane).
     sums: Vec<f64>,
 }
 
@@ -481,6 +482,11 @@ impl<'a> Pair<'a> {
         for (k, (coarse, fine)) in states.enumerate() {
             let (mean, scale) = (standardiser.mean[k / LANES], standardiser.scale[k / LANES]);
             let (a, b) = ((coarse - mean) / scale, (fine - mean) / scale);
+            if standardiser.is_circle(k / LANES) {
+                means[k] += a.cos() - b.cos();
+                squares[k] += a.sin() - b.sin();
+                continue;
+            }
             means[k] += a - b;
             squares[k] += a * a - b * b;
         }

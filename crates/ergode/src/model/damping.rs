@@ -1,6 +1,6 @@
 //! Steps at which a scheme keeps the damping of the modes of a model.
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use super::LangevinModel;
 use crate::error::Result;
@@ -26,7 +26,11 @@ pub(super) fn longest_step(
 ) -> Result<f64> {
     /// Every step is shorter than the one before by this factor.
     const SHORTER: f64 = 0.8;
-    let modes = linalg::eigenvalues(linearised(model).view())?;
+    let matrix = linearised(model);
+    if matrix.is_empty() {
+        return Ok(longest);
+    }
+    let modes = linalg::eigenvalues(matrix.view())?;
     let kept = |dt: f64| {
         modes.iter().all(|&(real, imaginary)| {
             let size = real.hypot(imaginary);
@@ -52,7 +56,7 @@ fn damping(scheme: Scheme, x: f64, y: f64) -> f64 {
     -real.hypot(imaginary).ln()
 }
 
-/// B in standardised coordinates.
+/// B in standardised coordinates, without angles: a turn needs no damping.
 fn linearised(model: &LangevinModel) -> Array2<f64> {
     let (dim, n) = (model.dim(), model.starts.nrows());
     let states: Vec<f64> = model.starts.t().iter().copied().collect();
@@ -66,7 +70,13 @@ fn linearised(model: &LangevinModel) -> Array2<f64> {
         }
         rows
     };
-    let (z, drift) = (standard(&states), standard(&drift));
+    let standardiser = model.score.confinement().standardiser();
+    let lines: Vec<usize> = (0..dim).filter(|i| !standardiser.is_circle(*i)).collect();
+    let lines_of = |values: &[f64]| standard(values).select(Axis(0), &lines);
+    let (z, drift) = (lines_of(&states), lines_of(&drift));
+    if lines.is_empty() {
+        return Array2::zeros((0, 0));
+    }
     let covariance = z.dot(&z.t());
     drift
         .dot(&z.t())

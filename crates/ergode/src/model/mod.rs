@@ -9,6 +9,7 @@ mod errors;
 mod parts;
 mod planar;
 mod run;
+mod series;
 mod storage;
 mod tensors;
 mod terms;
@@ -20,7 +21,7 @@ pub use advice::{
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model};
-pub use terms::{ModelEquation, StandardisedTerms, Term};
+pub use terms::{ModelEquation, StandardisedTerms, Term, WrittenFactor};
 
 use std::sync::{Arc, OnceLock};
 
@@ -30,7 +31,7 @@ use serde_json::Value;
 
 use self::bounded::{BoundedMobility, raised};
 use self::deviations::Deviations;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result, require_positive};
 use crate::linalg;
 use crate::mobility::{LinearMobility, Mobility, factorise, symmetrise};
@@ -334,6 +335,19 @@ impl LangevinModel {
             !support.contains(&state)
         });
         outside.count()
+    }
+
+    /// The map that leaves coordinates what they are, and gives angles in radians.
+    pub(crate) fn radians(&self) -> Standardiser {
+        let standardiser = self.score.confinement().standardiser();
+        let dim = self.dim();
+        let circles: Vec<bool> = (0..dim).map(|i| standardiser.is_circle(i)).collect();
+        let scale = |i: usize| match circles[i] {
+            true => standardiser.scale[i],
+            false => 1.0,
+        };
+        let plain = Standardiser::new(vec![0.0; dim], (0..dim).map(scale).collect());
+        plain.expect("scales of a sound one").with_circles(circles)
     }
 
     fn scale(&self) -> &[f64] {

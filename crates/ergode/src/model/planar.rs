@@ -1,5 +1,6 @@
 //! Polynomial models of one or two coordinates, one trajectory per SIMD lane.
 
+use super::series::Series;
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
 use crate::mobility::Mobility;
@@ -7,6 +8,7 @@ use crate::observable::{Polynomial, Polynomials};
 use crate::score::{ClosedFormScore, Confinement};
 use crate::simd::Real;
 use crate::simulate::{Dimensions, Dynamics};
+use crate::space::Space;
 
 /// A model of D coordinates whose potential and mobility, of E = D² entries, are polynomials.
 pub(super) struct Planar<'a, const D: usize, const E: usize> {
@@ -15,13 +17,15 @@ pub(super) struct Planar<'a, const D: usize, const E: usize> {
     cells: Cells<D>,
     /// s, in raw units, of the standardised coordinates of the score.
     score: Affine<D>,
-    scores: Horner<D>,
+    scores: Series<D>,
     /// M_ij and ∂_j M_ij, in raw units, of the standardised coordinates of the mobility.
     mobility: Affine<D>,
-    entries: Horner<E>,
-    slopes: Horner<E>,
+    entries: Series<E>,
+    slopes: Series<E>,
     /// The drift, where it is an unknown of its own, in raw units, of the same coordinates as M.
-    drift: Option<Horner<D>>,
+    drift: Option<Series<D>>,
+    /// The space, where it is not all of space.
+    space: Option<&'a Space>,
 }
 
 impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
@@ -30,39 +34,42 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         let StoredScore::ClosedForm(score) = &*model.score else {
             return None;
         };
+        let confinement = score.confinement();
         if model.dim() != D {
             return None;
         }
-        let confinement = score.confinement();
         let (entries, slopes, standardiser) = match &model.mobility.stored {
             StoredMobility::Constant(matrix) => {
                 let constant = |value: &f64| Polynomial::monomial(vec![0; D], *value);
-                let list = |factor: f64| -> Option<Horner<E>> {
+                let list = |factor: f64| -> Option<Series<E>> {
                     let entries: Vec<Polynomial> = matrix
                         .iter()
                         .map(|value| constant(&(factor * value)))
                         .collect();
                     let standardiser = confinement.standardiser();
-                    Some(Horner::new(
-                        &Polynomials::new(&model.names, standardiser, &entries).ok()?,
-                    ))
+                    Series::new(&Polynomials::new(&model.names, standardiser, &entries).ok()?)
                 };
                 (list(1.0)?, list(0.0)?, confinement.standardiser())
             }
             StoredMobility::Linear(mobility) => {
                 let [entries, slopes] = mobility.polynomials();
                 let standardiser = mobility.basis().standardiser();
-                (Horner::new(entries), Horner::new(slopes), standardiser)
+                (Series::new(entries)?, Series::new(slopes)?, standardiser)
             }
             StoredMobility::Lattice(_) | StoredMobility::Neural(_) => return None,
         };
+        let drift = match model.mobility.drift() {
+            Some(drift) => Some(Series::new(drift)?),
+            None => None,
+        };
         Some(Self {
-            drift: model.mobility.drift().map(Horner::new),
+            drift,
+            space: model.space.bounded(),
             model,
             confinement,
             cells: Cells::new(confinement)?,
             score: Affine::new(confinement.standardiser()),
-            scores: Horner::new(&gradient(model, score)?),
+            scores: Series::new(&gradient(model, score)?)?,
             mobility: Affine::new(standardiser),
             entries,
             slopes,
@@ -86,7 +93,7 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
 
     /// A fitted drift, confined in the same way.
     #[inline(always)]
-    fn fitted<T: Real>(&self, drift: &Horner<D>, x: &[T]) -> [T; D] {
+    fn fitted<T: Real>(&self, drift: &Series<D>, x: &[T]) -> [T; D] {
         let z = self.score.forward(x);
         if self.cells.all_inside(z) {
             return drift.values(self.mobility.forward(x));
@@ -297,6 +304,12 @@ impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
         let m = self.tensor_and_drift(x, drift);
         self.noise_by(&m, xi, noise);
     }
+    #[inline(always)]
+    fn fold<T: Real>(&self, x: &mut [T]) {
+        if let Some(space) = self.space {
+            space.fold_lanes(x);
+        }
+    }
 }
 
 /// z = (x − μ)/σ.
@@ -323,61 +336,6 @@ impl<const D: usize> Affine<D> {
     }
 }
 
-/// C polynomials of one or two variables, Σ_k z_0^k Σ_l a_kl z_1^l, by nested Horner schemes.
-///
-/// The inner sums do not depend on each other, so that the processor works on several at a time.
-struct Horner<const C: usize> {
-    /// Number of inner coefficients, by falling k.
-    rows: Vec<usize>,
-    /// a_kl, by falling k, then falling l.
-    coefficients: Vec<[f64; C]>,
-}
-
-impl<const C: usize> Horner<C> {
-    fn new(polynomials: &Polynomials) -> Self {
-        let (exponents, values) = polynomials.terms();
-        let inner = |e: &Vec<u32>| e.get(1).map_or(0, |l| *l as usize);
-        let degree = exponents.iter().map(|e| e[0] as usize).max().unwrap_or(0);
-        let (mut rows, mut coefficients) = (Vec::new(), Vec::new());
-        for k in (0..=degree).rev() {
-            let row = || (exponents.iter().enumerate()).filter(|(_, e)| e[0] as usize == k);
-            let top = row().map(|(_, e)| inner(e)).max().unwrap_or(0);
-            rows.push(top + 1);
-            for l in (0..=top).rev() {
-                let term = row().find(|(_, e)| inner(e) == l).map(|(at, _)| at);
-                coefficients.push(std::array::from_fn(|c| {
-                    term.map_or(0.0, |at| values[[c, at]])
-                }));
-            }
-        }
-        Self { rows, coefficients }
-    }
-
-    #[inline(always)]
-    fn values<T: Real, const D: usize>(&self, z: [T; D]) -> [T; C] {
-        let inner = z[D - 1];
-        let mut sum = [z[0].constant(0.0); C];
-        let mut rest = self.coefficients.as_slice();
-        for length in &self.rows {
-            let (row, tail) = rest.split_at(*length);
-            rest = tail;
-            let mut part = [z[0].constant(0.0); C];
-            for c in 0..C {
-                part[c] = z[0].constant(row[0][c]);
-            }
-            for term in &row[1..] {
-                for c in 0..C {
-                    part[c] = part[c].mul_add(inner, z[0].constant(term[c]));
-                }
-            }
-            for c in 0..C {
-                sum[c] = sum[c].mul_add(z[0], part[c]);
-            }
-        }
-        sum
-    }
-}
-
 /// Which cells belong to the support, with a border of cells that do not.
 struct Cells<const D: usize> {
     /// A place along an axis is (z − low) · per_unit, the border included.
@@ -386,6 +344,8 @@ struct Cells<const D: usize> {
     most: [f64; D],
     stride: usize,
     inside: Vec<bool>,
+    /// Whether an axis is that of an angle, along which every place is that of its one cell.
+    circle: [bool; D],
     /// Square of the radius around the mean of the samples within which every state is inside: most
     /// states need no look at the cells.
     core: f64,
@@ -404,17 +364,23 @@ impl<const D: usize> Cells<D> {
             inside[(cell / second + 1) * stride + cell % second + 1] = kept;
         }
         let low: [f64; D] = std::array::from_fn(|i| low[i] - width(i));
+        let circle: [bool; D] = std::array::from_fn(|i| confinement.standardiser().is_circle(i));
+        let place = |i: usize, cell: usize| if i == 0 { cell / stride } else { cell % stride };
         // The square of the distance of a cell from z = 0.
         let distance = |cell: usize| -> f64 {
             let along = |i: usize| {
-                let place = if i == 0 { cell / stride } else { cell % stride };
+                if circle[i] {
+                    return 0.0;
+                }
+                let place = place(i, cell);
                 let near = low[i] + place as f64 * width(i);
                 near.max(-near - width(i)).max(0.0).powi(2)
             };
             (0..D).map(along).sum()
         };
         // On a line only the middle column is of cells.
-        let real = |cell: &usize| D == 2 || cell % stride == 1;
+        let on_circle = |cell: usize| (0..D).all(|i| !circle[i] || place(i, cell) == 1);
+        let real = |cell: &usize| on_circle(*cell) && (D == 2 || cell % stride == 1);
         let outside = (0..inside.len()).filter(|cell| real(cell) && !inside[*cell]);
         let core = outside.map(distance).fold(f64::INFINITY, f64::min);
         Some(Self {
@@ -425,6 +391,7 @@ impl<const D: usize> Cells<D> {
             // Less what rounding may do to the walls.
             core: core * (1.0 - 1e-9),
             inside,
+            circle,
         })
     }
 
@@ -433,7 +400,10 @@ impl<const D: usize> Cells<D> {
         let mut places = z;
         for i in 0..D {
             let place = ((z[i] - self.low[i]) * self.per_unit[i]).at_least(0.0);
-            places[i] = -(-place).at_least(-self.most[i]);
+            places[i] = match self.circle[i] {
+                true => z[0].constant(1.0),
+                false => -(-place).at_least(-self.most[i]),
+            };
         }
         places
     }
@@ -449,7 +419,9 @@ impl<const D: usize> Cells<D> {
     fn all_inside<T: Real>(&self, z: [T; D]) -> bool {
         let mut rest = z[0].constant(self.core);
         for i in 0..D {
-            rest = rest - z[i] * z[i];
+            if !self.circle[i] {
+                rest = rest - z[i] * z[i];
+            }
         }
         if rest.smallest() > 0.0 {
             return true;

@@ -41,7 +41,8 @@ pub fn simulate_model(
         ..config.clone()
     };
     let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), &config, control)?;
-    simulation.ensemble = simulation.ensemble.with_names(model.names().to_vec())?;
+    let named = simulation.ensemble.with_names(model.names().to_vec())?;
+    simulation.ensemble = model.space().wrap(named)?;
     let trajectories = simulation.ensemble.trajectories();
     let counted = trajectories.par_iter().map(|t| count(model, t, control));
     let counts = counted.collect::<Result<Vec<[usize; 3]>>>()?;

@@ -1,6 +1,7 @@
 //! Drift and diffusion of a model written out: polynomials of the state in its own units.
 
 use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
@@ -8,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
 use crate::mobility::LinearMobility;
-use crate::observable::Polynomial;
+use crate::observable::{Factor, Polynomial, degree};
 
 /// c x^α, with the standard error of c.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Term {
-    /// The monomial, such as `x^2*y`; `1` for the constant.
+    /// The monomial, such as `x^2*y` or `cos(2*theta)*r`; `1` for the constant.
     pub term: String,
     /// c, in units of the state.
     pub value: f64,
@@ -22,8 +23,29 @@ pub struct Term {
     pub stderr: Option<f64>,
 }
 
-/// A polynomial of z = (x − mean)/scale: exponents and coefficient of each term.
-pub type StandardisedTerms = Vec<(Vec<u32>, f64)>;
+/// A polynomial of z = (x − mean)/scale: factors and coefficient of each term.
+pub type StandardisedTerms = Vec<(Vec<WrittenFactor>, f64)>;
+
+/// What stands for one coordinate z in a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenFactor {
+    /// z^p; 1 for p = 0.
+    Power(u32),
+    /// cos mz
+    Cos(u32),
+    /// sin mz
+    Sin(u32),
+}
+
+impl From<Factor> for WrittenFactor {
+    fn from(factor: Factor) -> Self {
+        match factor {
+            Factor::Power(power) => Self::Power(power),
+            Factor::Cos(m) => Self::Cos(m),
+            Factor::Sin(m) => Self::Sin(m),
+        }
+    }
+}
 
 /// dx = b(x) dt + √2 Σ dW with Σ Σᵀ = D(x), b and D being polynomials.
 ///
@@ -215,7 +237,8 @@ impl Unknowns {
             total.add_scaled(unit * self.factor(*k), polynomial);
         }
         let terms = total.terms().filter(|(_, c)| *c != 0.0);
-        terms.map(|(powers, c)| (powers.clone(), c)).collect()
+        let written = |powers: &Vec<u32>| powers.iter().map(|e| Factor::of(*e).into()).collect();
+        terms.map(|(powers, c)| (written(powers), c)).collect()
     }
 
     /// The sum in monomials of x, with errors.
@@ -244,7 +267,7 @@ impl Unknowns {
                     let along = rows.dot(&slopes);
                     along.dot(&along).sqrt()
                 });
-                let term = monomial(&powers, names);
+                let term = monomial(&powers, names, &self.standardiser);
                 (
                     powers,
                     Term {
@@ -257,9 +280,8 @@ impl Unknowns {
             .collect();
         // By degree, then with the first coordinates first.
         terms.sort_by_key(|(powers, _)| {
-            let degree = powers.iter().sum::<u32>();
             (
-                degree,
+                degree(powers),
                 powers.iter().map(|p| u32::MAX - p).collect::<Vec<_>>(),
             )
         });
@@ -267,24 +289,47 @@ impl Unknowns {
     }
 }
 
-/// `x^2*y`, or `1`.
-fn monomial(powers: &[u32], names: &[String]) -> String {
-    let factor = |(name, power): (&String, &u32)| match power {
-        0 => None,
-        1 => Some(name.clone()),
-        power => Some(format!("{name}^{power}")),
+/// `x^2*y`, or `1`; of an angle `cos(2*x)`, or `cos(4*pi*x/360)` where its unit is not the radian.
+fn monomial(powers: &[u32], names: &[String], standardiser: &Standardiser) -> String {
+    let wave = |function: &str, i: usize, m: u32| {
+        let (name, scale) = (&names[i], standardiser.scale[i]);
+        let argument = match (scale == 1.0, m) {
+            (true, 1) => name.clone(),
+            (true, m) => format!("{m}*{name}"),
+            (false, m) => format!("{}*pi*{name}/{}", 2 * m, period(scale)),
+        };
+        format!("{function}({argument})")
     };
-    let factors: Vec<String> = names.iter().zip(powers).filter_map(factor).collect();
+    let factor = |(i, power): (usize, &u32)| match Factor::of(*power) {
+        Factor::Power(0) => None,
+        Factor::Power(1) => Some(names[i].clone()),
+        Factor::Power(power) => Some(format!("{}^{power}", names[i])),
+        Factor::Cos(m) => Some(wave("cos", i, m)),
+        Factor::Sin(m) => Some(wave("sin", i, m)),
+    };
+    let factors: Vec<String> = powers.iter().enumerate().filter_map(factor).collect();
     match factors.is_empty() {
         true => "1".to_owned(),
         false => factors.join("*"),
     }
 }
 
-/// z^α in monomials of x: Π_i ((x_i − μ_i)/σ_i)^α_i by the binomial theorem.
+/// The period of an angle of this scale, without the digits that rounding adds.
+fn period(scale: f64) -> f64 {
+    let text = format!("{:.12e}", scale * TAU);
+    text.parse().unwrap_or(scale * TAU)
+}
+
+/// z^α in monomials of x: Π_i ((x_i − μ_i)/σ_i)^α_i by the binomial theorem; waves stay what they are.
 fn expanded(powers: &[u32], standardiser: &Standardiser) -> Vec<(Vec<u32>, f64)> {
     let mut terms = vec![(vec![0; powers.len()], 1.0)];
     for (i, &power) in powers.iter().enumerate() {
+        if Factor::of(power).is_wave() {
+            terms
+                .iter_mut()
+                .for_each(|(exponents, _)| exponents[i] = power);
+            continue;
+        }
         let (mean, scale) = (standardiser.mean[i], standardiser.scale[i]);
         let mut next = Vec::new();
         for (exponents, factor) in &terms {

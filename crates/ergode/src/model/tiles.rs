@@ -6,6 +6,7 @@ use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::linalg;
 use crate::simd::GROUP;
 use crate::simulate::{Dimensions, Scheme, Sde, TileDynamics, advance_tiles};
+use crate::space::Space;
 
 /// Trajectories in a tile for polynomials, whose values should stay in the cache, and for networks,
 /// whose weights are packed once per tile.
@@ -89,6 +90,9 @@ impl TileDynamics for Tiles<'_> {
             }
             noise.iter_mut().for_each(|value| *value *= 2f64.sqrt());
         }
+    }
+    fn space(&self) -> &Space {
+        self.model.space()
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod dual;
 mod expression;
+mod factor;
 mod functions;
 mod jet;
 mod lattice;
@@ -17,12 +18,13 @@ mod standardised;
 mod stored;
 
 pub use expression::Expressions;
+pub(crate) use factor::{Factor, degree, differentiate, multiply, products};
 pub(crate) use functions::state_by_state;
 pub use functions::{FunctionList, Functions};
 pub use lattice::LatticeAverage;
 pub use lattice_potential::LatticePotential;
 pub use moments::Moments;
-pub(crate) use moments::{NoiseRemoval, exponents, index};
+pub(crate) use moments::{NoiseRemoval, exponents, index, powers};
 pub use monomial::Monomials;
 pub(crate) use polynomial::{Polynomial, Polynomials};
 pub use spin::{RadialBasis, SpinFamilies};

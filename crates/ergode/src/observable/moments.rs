@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 
-use super::{Monomials, Polynomial};
+use super::{Monomials, Polynomial, factor};
+use crate::data::Standardiser;
 use crate::error::{Error, Result};
 
 /// ⟨z^α⟩ for every |α| up to a degree.
@@ -21,7 +22,7 @@ impl Moments {
     /// # Errors
     /// When there are too many moments, or one is not finite.
     pub fn new(dim: usize, degree: usize, moment: impl Fn(&[u32]) -> f64) -> Result<Self> {
-        let exponents = exponents(dim, degree)?;
+        let exponents = powers(dim, degree)?;
         let values = exponents.iter().map(|e| moment(e)).collect();
         Ok(Self {
             index: Arc::new(index(&exponents)),
@@ -40,7 +41,7 @@ impl Moments {
     /// The index of ⟨z^α⟩ in [`Moments::values`].
     pub(crate) fn place(&self, exponents: &[u32]) -> Result<usize> {
         self.index.get(exponents).copied().ok_or_else(|| {
-            let degree: u32 = exponents.iter().sum();
+            let degree = factor::degree(exponents);
             Error::input(format!(
                 "the moments do not reach degree {degree}; collect the statistics with a higher \
                  moment_degree, or lower the degree of the space or the mobility"
@@ -62,10 +63,20 @@ impl Moments {
     }
 }
 
-/// The exponents of all monomials up to `degree`, in the order of [`Monomials`].
-pub(crate) fn exponents(dim: usize, degree: usize) -> Result<Vec<Vec<u32>>> {
-    let names: Vec<String> = (0..dim).map(|i| format!("z{i}")).collect();
-    Ok(Monomials::new(&names, 0..=degree)?.exponents())
+/// The exponents of all monomials up to `degree` in the coordinates of `standardiser`, in the order of
+/// [`Monomials`]; of angles there are waves instead of powers.
+pub(crate) fn exponents(standardiser: &Standardiser, degree: usize) -> Result<Vec<Vec<u32>>> {
+    let names = numbered(standardiser.scale.len());
+    Ok(Monomials::of(&names, standardiser, 0..=degree)?.exponents())
+}
+
+/// The same where no coordinate is an angle.
+pub(crate) fn powers(dim: usize, degree: usize) -> Result<Vec<Vec<u32>>> {
+    Ok(Monomials::new(&numbered(dim), 0..=degree)?.exponents())
+}
+
+fn numbered(dim: usize) -> Vec<String> {
+    (0..dim).map(|i| format!("z{i}")).collect()
 }
 
 pub(crate) fn index(exponents: &[Vec<u32>]) -> HashMap<Vec<u32>, usize> {
@@ -181,7 +192,7 @@ mod tests {
     fn gaussian_moments_are_freed_from_correlated_noise() {
         let law = array![[1.0, 0.3], [0.3, 0.7]];
         let noise = array![[0.2, -0.05], [-0.05, 0.1]];
-        let exponents = exponents(2, 10).unwrap();
+        let exponents = powers(2, 10).unwrap();
         let moments = |p: &Array2<f64>| -> Array1<f64> {
             exponents.iter().map(|e| gaussian(p, e[0], e[1])).collect()
         };

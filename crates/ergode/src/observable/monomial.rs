@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use super::powers::{Derivative, Factors, Powers};
 use super::{
-    Functions, Library, MAX_FUNCTIONS, check_derivatives, derivative_tile_width, tile_width,
+    Factor, Functions, Library, MAX_FUNCTIONS, check_derivatives, derivative_tile_width, tile_width,
 };
+use crate::data::Standardiser;
 use crate::error::{Error, Result};
 
 /// Exponents above this are refused.
 const MAX_EXPONENT: u32 = 1000;
 
-/// Monomials x_1^e_1 ... x_D^e_D.
+/// Monomials x_1^e_1 ... x_D^e_D; of a coordinate that is an angle, cos m x or sin m x in place of a power.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
 pub struct Monomials {
@@ -23,6 +24,8 @@ pub struct Monomials {
     labels: Vec<String>,
     factors: Vec<Factors>,
     steps: Vec<Step>,
+    /// The waves of each function that has any.
+    waves: Vec<Factors>,
 }
 
 /// The form of monomials in a file.
@@ -54,8 +57,17 @@ impl TryFrom<Stored> for Monomials {
 #[derive(Clone, Copy, Debug)]
 struct Step {
     function: usize,
-    /// A monomial of the list and the coordinate that it is to be multiplied by.
-    parent: Option<(usize, usize)>,
+    /// A monomial of the list and the coordinate whose power or wave it is to be multiplied by.
+    parent: Option<(usize, usize, Multiplier)>,
+}
+
+/// What a monomial of the list is multiplied by to give another.
+#[derive(Clone, Copy, Debug)]
+enum Multiplier {
+    /// The coordinate itself.
+    Coordinate,
+    /// A wave of it.
+    Wave(Factor),
 }
 
 impl Monomials {
@@ -65,6 +77,27 @@ impl Monomials {
     /// # Errors
     /// When there are too many monomials, or none.
     pub fn new(names: &[String], degrees: RangeInclusive<usize>) -> Result<Self> {
+        Self::with_waves(names, &|_| false, degrees)
+    }
+
+    /// The same in the coordinates of `standardiser`: of angles there are waves instead of powers, cos m z and
+    /// sin m z of degree m.
+    ///
+    /// # Errors
+    /// When there are too many functions, or none.
+    pub(crate) fn of(
+        names: &[String],
+        standardiser: &Standardiser,
+        degrees: RangeInclusive<usize>,
+    ) -> Result<Self> {
+        Self::with_waves(names, &|i| standardiser.is_circle(i), degrees)
+    }
+
+    fn with_waves(
+        names: &[String],
+        is_circle: &dyn Fn(usize) -> bool,
+        degrees: RangeInclusive<usize>,
+    ) -> Result<Self> {
         let (low, high) = (*degrees.start(), *degrees.end());
         if low > high {
             return Err(Error::input(format!(
@@ -85,8 +118,11 @@ impl Monomials {
                  degree"
             )));
         }
-        let factors = (low..=high).flat_map(|degree| of_degree(dim, degree));
-        Self::from_factors(names, factors.collect())
+        let powers = (low..=high).flat_map(|degree| of_degree(dim, degree));
+        let factors: Vec<Factors> = powers
+            .flat_map(|factors| waved(&factors, is_circle))
+            .collect();
+        Self::from_factors(names, factors)
     }
 
     /// The coordinates themselves: degree 1.
@@ -118,7 +154,8 @@ impl Monomials {
                     names.len()
                 )));
             }
-            if let Some(e) = list.iter().find(|&&e| e > MAX_EXPONENT) {
+            let degrees = list.iter().map(|e| Factor::of(*e).degree());
+            if let Some(e) = degrees.max().filter(|e| *e > MAX_EXPONENT) {
                 return Err(Error::input(format!(
                     "monomial {k} (counted from 0) has the exponent {e}; the largest supported is \
                      {MAX_EXPONENT}"
@@ -147,23 +184,32 @@ impl Monomials {
         for (function, factors) in factors.iter().enumerate() {
             let parent = (0..factors.len()).rev().find_map(|f| {
                 let mut divided = factors.clone();
-                divided[f].1 -= 1;
+                let factor = Factor::of(factors[f].1);
+                let by = if factor.is_wave() {
+                    divided[f].1 = 0;
+                    Multiplier::Wave(factor)
+                } else {
+                    divided[f].1 -= 1;
+                    Multiplier::Coordinate
+                };
                 divided.retain(|&(_, e)| e > 0);
-                Some((*index.get(divided.as_slice())?, factors[f].0))
+                Some((*index.get(divided.as_slice())?, factors[f].0, by))
             });
             steps.push(Step { function, parent });
         }
         steps.sort_by_key(|step| {
-            factors[step.function]
-                .iter()
-                .map(|f| f.1 as u64)
+            let degrees = factors[step.function].iter();
+            degrees
+                .map(|f| u64::from(Factor::of(f.1).degree()))
                 .sum::<u64>()
         });
+        let waves = factors.iter().map(|factors| split(factors).1);
         Ok(Self {
             names: names.to_vec(),
             labels,
-            factors,
             steps,
+            waves: waves.filter(|waves| !waves.is_empty()).collect(),
+            factors,
         })
     }
 
@@ -182,21 +228,47 @@ impl Monomials {
     #[inline(always)]
     fn fill(&self, x: &[f64], out: &mut [f64], n: usize) {
         let range = |row: usize| row * n..(row + 1) * n;
+        let waves = self.waves(x, n);
         for step in &self.steps {
             let k = step.function;
-            if let Some((parent, coordinate)) = step.parent {
+            if let Some((parent, coordinate, by)) = step.parent {
                 let [row, parent] = out
                     .get_disjoint_mut([range(k), range(parent)])
                     .expect("a monomial is not its own divisor");
-                let factor = &x[range(coordinate)];
+                let factor = match (&waves, by) {
+                    (Some(waves), Multiplier::Wave(factor)) => waves.row(coordinate, factor),
+                    _ => &x[range(coordinate)],
+                };
                 for ((value, &parent), &factor) in row.iter_mut().zip(&*parent).zip(factor) {
                     *value = parent * factor;
                 }
             } else {
-                power(x, &self.factors[k], &mut out[range(k)]);
+                let row = &mut out[range(k)];
+                let Some(waves) = &waves else {
+                    power(x, &self.factors[k], row);
+                    continue;
+                };
+                let (powers, others) = split(&self.factors[k]);
+                power(x, &powers, row);
+                for (i, e) in others {
+                    let wave = waves.row(i, Factor::of(e)).iter();
+                    row.iter_mut()
+                        .zip(wave)
+                        .for_each(|(value, wave)| *value *= wave);
+                }
             }
         }
     }
+
+    /// The waves of the angles among the coordinates; none where there are none.
+    fn waves(&self, x: &[f64], n: usize) -> Option<Powers> {
+        (!self.waves.is_empty()).then(|| Powers::new(x, n, &self.waves))
+    }
+}
+
+/// The powers and the waves among the factors.
+fn split(factors: &Factors) -> (Factors, Factors) {
+    (factors.iter()).partition(|(_, e)| !Factor::of(*e).is_wave())
 }
 
 /// A monomial over a tile by repeated squaring, all coordinates at once.
@@ -269,27 +341,49 @@ fn of_degree(dim: usize, degree: usize) -> Vec<Factors> {
     }
 }
 
+/// The monomials that a monomial of powers becomes where the power of an angle is replaced by its waves of the
+/// same degree.
+fn waved(factors: &Factors, is_circle: &dyn Fn(usize) -> bool) -> Vec<Factors> {
+    let mut list = vec![Factors::new()];
+    for &(i, power) in factors {
+        let of_coordinate = match is_circle(i) {
+            true => vec![Factor::Cos(power), Factor::Sin(power)],
+            false => vec![Factor::Power(power)],
+        };
+        let extended = list.iter().flat_map(|factors| {
+            of_coordinate.iter().map(|factor| {
+                let mut factors = factors.clone();
+                factors.push((i, factor.exponent()));
+                factors
+            })
+        });
+        list = extended.collect();
+    }
+    list
+}
+
 fn label(names: &[String], factors: &Factors) -> String {
     if factors.is_empty() {
         return "1".to_owned();
     }
     let parts: Vec<String> = factors
         .iter()
-        .map(|&(i, e)| match e {
-            1 => names[i].clone(),
-            _ => format!("{}^{e}", names[i]),
+        .map(|&(i, e)| match Factor::of(e) {
+            Factor::Power(1) => names[i].clone(),
+            Factor::Power(power) => format!("{}^{power}", names[i]),
+            Factor::Cos(1) => format!("cos({})", names[i]),
+            Factor::Sin(1) => format!("sin({})", names[i]),
+            Factor::Cos(m) => format!("cos({m}*{})", names[i]),
+            Factor::Sin(m) => format!("sin({m}*{})", names[i]),
         })
         .collect();
     parts.join("*")
 }
 
-/// The derivative of x^e of the given order.
+/// The derivative of x^e, or of a wave, of the given order.
 fn derivative(x: f64, e: u32, order: u32) -> f64 {
-    if order > e {
-        return 0.0;
-    }
-    let factor: u32 = (0..order).map(|k| e - k).product();
-    f64::from(factor) * x.powi((e - order) as i32)
+    let derivative = Factor::of(e).differentiated(order);
+    derivative.map_or(0.0, |(factor, number)| number * factor.value(x))
 }
 
 /// The product over the factors, differentiated once for each mention in `along`.
@@ -359,10 +453,12 @@ impl Library for Monomials {
         }
     }
     fn is_affine(&self) -> bool {
-        let degree = |exponents: &Vec<u32>| exponents.iter().sum::<u32>();
-        self.exponents()
-            .iter()
-            .all(|exponents| degree(exponents) <= 1)
+        let linear = |factors: &Factors| match factors.as_slice() {
+            [] => true,
+            [(_, e)] => Factor::of(*e) == Factor::Power(1),
+            _ => false,
+        };
+        self.factors.iter().all(linear)
     }
     fn gradient_tile(&self, x: &[f64], out: &mut [f64]) {
         let n = derivative_tile_width(self, x, out, self.dim());

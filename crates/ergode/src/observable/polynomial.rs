@@ -1,4 +1,4 @@
-//! Polynomials: the algebra that turns averages of fields into moments.
+//! Polynomials, with waves of angles: the algebra that turns averages of fields into moments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,11 +6,11 @@ use ndarray::{Array2, ArrayView2};
 use pulp::{Arch, Simd, WithSimd};
 use serde::{Deserialize, Serialize};
 
-use super::{Functions, Monomials, Standardised, tile_width};
+use super::{Functions, Monomials, Standardised, factor, tile_width};
 use crate::data::Standardiser;
 use crate::error::Result;
 
-/// Σ_α a_α z^α, by the exponents α.
+/// Σ_α a_α z^α, by the exponents α, which also number the waves of angles ([`Factor`](super::Factor)).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Terms", into = "Terms")]
 pub(crate) struct Polynomial {
@@ -49,7 +49,7 @@ impl Polynomial {
 
     /// The largest |α|; zero for the empty sum.
     pub(crate) fn degree(&self) -> usize {
-        let degrees = self.terms.keys().map(|e| e.iter().sum::<u32>() as usize);
+        let degrees = self.terms.keys().map(|e| factor::degree(e) as usize);
         degrees.max().unwrap_or(0)
     }
 
@@ -67,11 +67,12 @@ impl Polynomial {
 
     /// The product with another polynomial.
     pub(crate) fn product(&self, other: &Self) -> Self {
-        let mut product = Self::default();
+        let (mut product, mut place) = (Self::default(), Vec::new());
         for (left, a) in &self.terms {
             for (right, b) in &other.terms {
-                let exponents = left.iter().zip(right).map(|(l, r)| l + r).collect();
-                *product.terms.entry(exponents).or_insert(0.0) += a * b;
+                factor::multiply(left, right, &mut place, &mut |exponents, number| {
+                    *product.terms.entry(exponents.to_vec()).or_insert(0.0) += number * (a * b);
+                });
             }
         }
         product
@@ -79,25 +80,20 @@ impl Polynomial {
 
     /// The value at one state.
     pub(crate) fn value(&self, z: &[f64]) -> f64 {
-        let power = |exponents: &Vec<u32>| -> f64 {
-            let factors = z.iter().zip(exponents);
-            factors.map(|(z, e)| z.powi(*e as i32)).product()
-        };
         self.terms()
-            .map(|(exponents, a)| a * power(exponents))
+            .map(|(exponents, a)| a * factor::value(exponents, z))
             .sum()
     }
 
     /// ∂/∂z_i.
     pub(crate) fn derivative(&self, i: usize) -> Self {
-        let terms = self.terms.iter().filter(|(exponents, _)| exponents[i] > 0);
         let differentiate = |(exponents, a): (&Vec<u32>, &f64)| {
             let mut lower = exponents.clone();
-            lower[i] -= 1;
-            (lower, a * f64::from(exponents[i]))
+            let number = factor::differentiate(&mut lower, i)?;
+            Some((lower, a * number))
         };
         Self {
-            terms: terms.map(differentiate).collect(),
+            terms: self.terms.iter().filter_map(differentiate).collect(),
         }
     }
 }

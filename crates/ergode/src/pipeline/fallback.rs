@@ -16,7 +16,7 @@ use crate::finding::{Finding, FindingKind, Severity, Verdict};
 use crate::linalg;
 use crate::mobility::{MeasurementNoise, Recipe, RecipeConfig};
 use crate::model::StoredScore;
-use crate::observable::Monomials;
+use crate::observable::{Factor, Monomials};
 use crate::report::MobilityResults;
 use crate::score::{ClosedFormScore, Confinement, Gradients, Score, ScoreCertificate};
 
@@ -118,7 +118,7 @@ fn standardised(record: &Ensemble) -> Array2<f64> {
     z
 }
 
-/// The score of the normal law with mean and covariance of the samples, s = −(C + ε)⁻¹ z.
+/// The score of the normal law with mean and covariance of the samples, s = −(C + ε)⁻¹ z; angles are uniform.
 fn gaussian_score(training: &Ensemble) -> Result<StoredScore> {
     /// ε, in standardised coordinates.
     const RIDGE: f64 = 1e-3;
@@ -128,8 +128,11 @@ fn gaussian_score(training: &Ensemble) -> Result<StoredScore> {
     let mut covariance = correlations(training, &every);
     covariance.diag_mut().mapv_inplace(|c| c + RIDGE);
     let precision = linalg::inverse(covariance.view());
-    let library = Monomials::new(training.names(), 1..=2)?;
+    let library = Monomials::of(training.names(), confinement.standardiser(), 1..=2)?;
     let coefficient = |exponents: Vec<u32>| {
+        if exponents.iter().any(|e| Factor::of(*e).is_wave()) {
+            return 0.0;
+        }
         let of: Vec<usize> = (0..dim)
             .flat_map(|i| std::iter::repeat_n(i, exponents[i] as usize))
             .collect();
@@ -233,7 +236,9 @@ impl Search<'_> {
                 "a constant mobility from correlations over short lags was used instead",
             ),
         ];
-        for (attempt, instead) in attempts {
+        // Correlations of an angle with its score are no diffusion.
+        let usable = if self.training.has_circles() { 1 } else { 2 };
+        for (attempt, instead) in attempts.into_iter().take(usable) {
             match control
                 .within(self.seconds[1], attempt)
                 .and_then(|found| self.sound(found))
@@ -328,7 +333,7 @@ fn increments(training: &Ensemble, scale: &[f64]) -> Result<Array2<f64>> {
             trajectory.row(row, &mut now);
             trajectory.row(row + 1, &mut next);
             let time = trajectory.time(row + 1) - trajectory.time(row);
-            let of = |i: usize| (next[i] - now[i]) / scale[i];
+            let of = |i: usize| training.step(i, now[i], next[i]) / scale[i];
             for ((i, j), sum) in sum.indexed_iter_mut() {
                 *sum += of(i) * of(j) / (2.0 * time.max(f64::MIN_POSITIVE));
             }

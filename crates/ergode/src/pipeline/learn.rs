@@ -391,6 +391,10 @@ impl Task<'_> {
         if self.training.dim() <= 2 {
             return Ok(None);
         }
+        if self.plan.space.has_circles() {
+            let reason = "the diagnostic does not support angles";
+            return Ok(Some(Part::Missing(reason.into())));
+        }
         let score = found.score.as_score();
         let structure = find_structure(self.training, score, self.plan.horizon, control);
         Part::of(structure).map(Some)

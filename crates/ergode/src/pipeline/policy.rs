@@ -1,7 +1,7 @@
 //! Every choice that a fit makes for its user, with the reason in words.
 
 use super::config::{FitConfig, ScoreKind};
-use crate::check::CheckReport;
+use crate::check::{Angle, CheckReport};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::limits;
@@ -85,7 +85,7 @@ impl Plan {
         Self::decide(&mut self.decisions, decision, choice, reason);
     }
 
-    /// The domain of every coordinate: as configured, else a line.
+    /// The domain of every coordinate: as configured, else what the check sees.
     fn choose_space(
         &mut self,
         check: &CheckReport,
@@ -95,14 +95,22 @@ impl Plan {
         config.space.match_names(&observation.names)?;
         for (place, name) in observation.names.iter().enumerate() {
             let report = check.coordinates.iter().find(|c| &c.name == name);
+            let angle = report.and_then(|c| c.angle);
             let (domain, reason) = match config.space.of(name) {
-                DomainChoice::Auto => continue,
+                DomainChoice::Auto => match angle.filter(|_| observation.is_plain()) {
+                    Some(Angle { low, period }) => (
+                        Domain::Circle { low, period },
+                        "samples fill one period evenly, and steps between neighbours are short or nearly the \
+                         whole period",
+                    ),
+                    None => continue,
+                },
                 DomainChoice::Line => (Domain::Line, SET_BY_SPACE),
                 DomainChoice::Above(low) => (Domain::Above(low), SET_BY_SPACE),
                 DomainChoice::Below(high) => (Domain::Below(high), SET_BY_SPACE),
                 DomainChoice::Interval(walls) => (Domain::Interval(walls), SET_BY_SPACE),
                 DomainChoice::Circle(period) => {
-                    let low = report.and_then(|c| c.angle).map_or(0.0, |angle| angle.low);
+                    let low = angle.map_or(0.0, |angle| angle.low);
                     (Domain::Circle { low, period }, SET_BY_SPACE)
                 }
             };
@@ -115,7 +123,33 @@ impl Plan {
                  these options, or the entries of space",
             ));
         }
-        Ok(())
+        match self.space.has_circles() {
+            true => self.require_waves(config),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses options that do not support angles.
+    fn require_waves(&self, config: &FitConfig) -> Result<()> {
+        let dim = self.space.domains.len();
+        let asked = config.mobility.recipe;
+        let obstacle = if config.ring.sites > 0 {
+            "rings (ring.sites)".to_owned()
+        } else if config.score.kind == ScoreKind::Denoising {
+            "score.kind = denoising".to_owned()
+        } else if matches!(asked, Recipe::Constant | Recipe::Weak | Recipe::Paper) {
+            format!("mobility.recipe = {asked}")
+        } else if dim > limits::VARYING_MOBILITY {
+            format!("{dim} coordinates (at most {})", limits::VARYING_MOBILITY)
+        } else {
+            return Ok(());
+        };
+        let angles = self.space.domains.iter().position(|d| d.period().is_some());
+        let example = angles.expect("there is an angle");
+        Err(Error::input(format!(
+            "coordinate {example} (counted from 0) is an angle, which {obstacle} does not support; change that, \
+             or set its entry of space to \"line\""
+        )))
     }
 
     /// The longest decorrelation time, to which lags reach; the longest usable lag if trajectories are
@@ -274,6 +308,11 @@ impl Plan {
                 "networks learn the density with its noise; use recipe semigroup or weak, and score.kind \
                  = \"closed-form\""
                     .into(),
+            );
+        }
+        if self.space.has_circles() {
+            return Some(
+                "the correction is not supported for angles; set mobility.noise = \"none\"".into(),
             );
         }
         if observation.cycle.is_some() || observation.delays.is_some() {

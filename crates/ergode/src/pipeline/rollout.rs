@@ -12,14 +12,14 @@ use crate::error::{Error, Result, require_positive};
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::limits;
 use crate::model::{LangevinModel, ModelRun, StepChoice, StepConfig, default_step, simulate_model};
-use crate::observable::Monomials;
+use crate::observable::{Monomials, Standardised};
 use crate::observe::Observation;
-use crate::report::{Evidence, Part, SpaceTime, ValidationResults};
+use crate::report::{Evidence, Measured, Part, SpaceTime, Turns, ValidationResults};
 use crate::simulate::{Scheme, SimulateConfig};
 use crate::stats::nan_if_null;
 use crate::validate::{
-    Climatology, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig, Validation,
-    check_response, compare_climatology, compare_spectra, drift_against_increments,
+    Climatology, Curve, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig,
+    Validation, check_response, compare_climatology, compare_spectra, drift_against_increments,
     refuse_unusable, validate_rollouts,
 };
 
@@ -101,11 +101,12 @@ pub fn validate_model(
     control: &Control,
 ) -> Result<(Validation, Runs)> {
     config.check()?;
-    let held_out = &*config.record(held_out)?;
+    let held_out = &model.space().admit(&*config.record(held_out)?)?;
     let stationary = model.observation().stationary(held_out)?;
     refuse_unusable(&config.validate, &stationary, control)?;
     let excerpt = &*held_out.excerpt(most_samples(model.dim()))?;
-    let record = &*model.observation().stationary(record.unwrap_or(excerpt))?;
+    let record = model.space().admit(record.unwrap_or(excerpt))?;
+    let record = &*model.observation().stationary(&record)?;
     let clock = Clock::start();
     let steps = choose_steps(model, constant, record, config, control)?;
     let spent = clock.seconds();
@@ -293,11 +294,17 @@ fn evidence(
         Some(reason) => (Part::Missing(reason.into()), Part::Missing(reason.into())),
         None => {
             let spectra = SpectrumConfig::default();
-            let spectra = compare_spectra(held_out, model.mobility(), &spectra, control);
-            (
-                Part::of(spectra)?,
-                Part::of(respond(model, &runs.protocol, control))?,
-            )
+            let spectra = match model.space().has_circles() {
+                true => {
+                    let reason = "time scales come from M, which holds no steady turn of an angle";
+                    Part::Missing(reason.into())
+                }
+                false => {
+                    let mobility = model.mobility();
+                    Part::of(compare_spectra(held_out, mobility, &spectra, control))?
+                }
+            };
+            (spectra, Part::of(respond(model, &runs.protocol, control))?)
         }
     };
     Ok(Evidence {
@@ -364,7 +371,10 @@ fn respond(
         burn_in: 0.0,
         ..protocol.clone()
     };
-    let observables = Monomials::coordinates(model.names())?;
+    // Coordinates, and cosine and sine of angles in radians.
+    let scales = model.radians();
+    let waves = Monomials::of(model.names(), &scales, 1..=1)?;
+    let observables = Standardised::new(scales, waves);
     let equation = model.equation();
     let every = model.starts().nrows() / count;
     let (score, starts) = (model.score(), model.starts());
@@ -423,10 +433,27 @@ impl Runs {
             indefinite: self.indefinite,
             dt: self.dt,
             climatology: self.climatology().cloned(),
+            turns: validation
+                .windings
+                .curves
+                .iter()
+                .filter_map(turns)
+                .collect(),
             verdict: validation.verdict,
             reasons: reasons.map(|reason| reason.message.clone()).collect(),
         }
     }
+}
+
+/// The turns of an angle, by its name.
+fn turns(curve: &Curve) -> Option<(String, Turns)> {
+    let measured = |value: f64, stderr: f64| Measured { value, stderr };
+    let model = curve.rollouts.first()?;
+    let turns = Turns {
+        data: measured(curve.data[0], curve.error[0]),
+        model: measured(model.values[0], model.error[0]),
+    };
+    Some((curve.label.clone(), turns))
 }
 
 /// The step that is set, or one with a small weak error; a whole number of them between samples.

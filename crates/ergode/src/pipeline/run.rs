@@ -15,7 +15,7 @@ use super::rollout::{self, Rollouts, Runs, Steps};
 use super::score::near_zero;
 use super::store::Store;
 use super::truth::{COMPARED, ExactMobility, compare};
-use crate::check::{CheckReport, check_ensemble};
+use crate::check::{CheckReport, check_in_space};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
     pub(super) fn prepare(&self) -> Result<Prepared> {
         self.control.stage("checking");
         let (record, config) = (&self.record, self.config);
-        let key = json!({"base": self.base, "check": config.check});
+        let key = json!({"base": self.base, "check": config.check, "space": config.space});
         let observed = self.observe(&key)?;
         let (check, spent) = self.store.stage("check", key, || match &observed {
             Some((fit, _)) => Ok(fit.check.clone()),
@@ -181,7 +181,8 @@ impl<'a> Run<'a> {
 
     /// The check of the record, its scales alone where that fails.
     fn checked(&self) -> Result<CheckReport> {
-        let check = || check_ensemble(&self.record, &self.config.check, self.control);
+        let (record, config) = (&self.record, self.config);
+        let check = || check_in_space(record, &config.check, &config.space, self.control);
         match self.control.within(self.budget.share(0.2), check) {
             Err(error) if blame::allowed(&error, false) => self
                 .record
@@ -272,7 +273,8 @@ impl<'a> Run<'a> {
         const LESS: f64 = 0.1;
         let (config, control) = (self.config, self.control);
         let Models { model, constant } = &learned.models;
-        let record = &*model.observation().stationary(&self.record)?;
+        let record = model.space().admit(&self.record)?;
+        let record = &*model.observation().stationary(&record)?;
         let key = json!({"model": learned.key, "simulate": config.simulate});
         let choose = || rollout::choose_steps(model, constant, record, config, control);
         let choose = || control.within(self.budget.share(0.15), choose);
@@ -325,7 +327,8 @@ impl<'a> Run<'a> {
                     return Err(Error::numerical(message));
                 }
             };
-            let record = &*model.observation().stationary(&self.record)?;
+            let record = model.space().admit(&self.record)?;
+            let record = &*model.observation().stationary(&record)?;
             let held_out = &prepared.held_out;
             let (config, control) = (self.config, self.control);
             let work = || rollout::judge(model, held_out, record, rollouts, config, control);
@@ -471,5 +474,11 @@ fn fields(
     let exact = score.as_ref().zip(mobility.as_ref());
     let exact = exact.map(|(score, mobility)| FieldPair { score, mobility });
     let maps = FieldMaps::new(pair, exact, held_out);
+    let maps = maps.map(
+        |maps| match model.space().has_circles() && model.has_fitted_drift() {
+            true => maps.with_drift(model),
+            false => maps,
+        },
+    );
     Part::of(maps.map(|maps| FieldRecord::Plane(Box::new(maps)))).map(Some)
 }

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
-    ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library, certify_score,
+    ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library_for, certify_score,
     certify_score_without_noise, fit_denoising_score, fit_logarithmic_score, fit_potential_score,
     fit_potential_score_without_noise,
 };
@@ -75,7 +75,10 @@ pub(super) fn find_score(
         let terms = score.coefficients().count();
         judged(
             score.into(),
-            format!("gradient of a polynomial of {terms} terms"),
+            match training.has_circles() {
+                true => format!("gradient of a polynomial with waves of angles, of {terms} terms"),
+                false => format!("gradient of a polynomial of {terms} terms"),
+            },
         )
     };
     match config.kind {
@@ -85,6 +88,10 @@ pub(super) fn find_score(
             let mut first = closed()?;
             if !first.certificate.refutes(&config.certificate) {
                 first.reason = "held-out data do not reject the closed form".into();
+                return Ok(first);
+            }
+            if training.has_circles() {
+                first.reason = "networks do not support angles".into();
                 return Ok(first);
             }
             let second = match network() {
@@ -161,11 +168,13 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
     let n = states.len() / ensemble.dim();
     states
         .chunks_exact(n)
-        .map(|row| {
+        .enumerate()
+        .map(|(i, row)| {
             let row = ndarray::ArrayView1::from(row);
             let close = CLOSE * row.std(0.0);
             let often = row.iter().filter(|x| **x < close).count() as f64;
-            row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
+            let angle = ensemble.circle(i).is_some();
+            !angle && row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
         })
         .collect()
 }
@@ -178,7 +187,7 @@ pub(super) fn judge(
     config: &FitConfig,
     control: &Control,
 ) -> Result<ScoreFound> {
-    let library = certificate_library(held_out.names())?;
+    let library = certificate_library_for(held_out)?;
     let mut judging = config.score.certificate.clone();
     let stride = held_out.samples().div_ceil(ENOUGH);
     if stride > 1 && judging.statistics.subsample == Subsample::All {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::results::EquationResults;
 use crate::finding::digits;
-use crate::model::{ModelEquation, StandardisedTerms, Term};
+use crate::model::{ModelEquation, StandardisedTerms, Term, WrittenFactor};
 
 /// How an equation is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +131,13 @@ impl ModelEquation {
 
     fn python(&self) -> String {
         let variable = |i: usize| format!("z{i}");
-        let code = |terms: &StandardisedTerms| code(terms, &variable, "**");
+        let factor = |i: usize, factor: WrittenFactor| match factor {
+            WrittenFactor::Power(1) => variable(i),
+            WrittenFactor::Power(power) => format!("{}**{power}", variable(i)),
+            WrittenFactor::Cos(m) => format!("np.cos({m} * {})", variable(i)),
+            WrittenFactor::Sin(m) => format!("np.sin({m} * {})", variable(i)),
+        };
+        let code = |terms: &StandardisedTerms| code(terms, &factor);
         let mut out = format!(
             "\"\"\"dx = drift(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = diffusion(x); x is (..., {n}): {names}.\n\n\
              It holds among the samples that it was learned from.\"\"\"\n\nimport numpy as np\n\n\
@@ -173,7 +179,13 @@ impl ModelEquation {
 
     fn julia(&self) -> String {
         let n = self.names.len();
-        let code = |terms: &StandardisedTerms| code(terms, &|i| format!("z[{}]", i + 1), "^");
+        let factor = |i: usize, factor: WrittenFactor| match factor {
+            WrittenFactor::Power(1) => format!("z[{}]", i + 1),
+            WrittenFactor::Power(power) => format!("z[{}]^{power}", i + 1),
+            WrittenFactor::Cos(m) => format!("cos({m} * z[{}])", i + 1),
+            WrittenFactor::Sin(m) => format!("sin({m} * z[{}])", i + 1),
+        };
+        let code = |terms: &StandardisedTerms| code(terms, &factor);
         let mut out = format!(
             "# dx = drift(x) dt + sqrt(2) Σ dW with Σ Σ' = diffusion(x); x = [{}].\n\
              const MEAN = [{}]\nconst SCALE = [{}]\n\nfunction drift(x)\n    z = (x .- MEAN) ./ SCALE\n    return [\n",
@@ -197,7 +209,13 @@ impl ModelEquation {
 
     fn rust(&self) -> String {
         let n = self.names.len();
-        let code = |terms: &StandardisedTerms| rust_code(terms);
+        let factor = |i: usize, factor: WrittenFactor| match factor {
+            WrittenFactor::Power(1) => format!("z[{i}]"),
+            WrittenFactor::Power(power) => format!("z[{i}].powi({power})"),
+            WrittenFactor::Cos(m) => format!("({m}.0 * z[{i}]).cos()"),
+            WrittenFactor::Sin(m) => format!("({m}.0 * z[{i}]).sin()"),
+        };
+        let code = |terms: &StandardisedTerms| code(terms, &factor);
         let mut out = format!(
             "//! dx = drift(x) dt + sqrt(2) Sigma dW with Sigma Sigma^T = diffusion(x); x = [{}].\n\n\
              const MEAN: [f64; {n}] = [{}];\nconst SCALE: [f64; {n}] = [{}];\n\n\
@@ -284,12 +302,45 @@ fn formula(value: f64, error: Option<f64>, monomial: &str) -> String {
     if monomial == "1" {
         return number;
     }
-    let factor = |factor: &str| match factor.split_once('^') {
-        Some((name, power)) => format!("{}^{{{power}}}", symbol(name)),
-        None => symbol(factor),
+    let factor = |factor: &str| match (factor.split_once('('), factor.split_once('^')) {
+        (Some((function @ ("cos" | "sin"), argument)), _) => {
+            wave(function, argument.trim_end_matches(')'))
+        }
+        (_, Some((name, power))) => format!("{}^{{{power}}}", symbol(name)),
+        _ => symbol(factor),
     };
-    let factors: Vec<String> = monomial.split('*').map(factor).collect();
+    let factors: Vec<String> = factors(monomial).into_iter().map(factor).collect();
     format!("{number}\\,{}", factors.join("\\,"))
+}
+
+/// The factors of a monomial, which `*` separates outside of brackets.
+fn factors(monomial: &str) -> Vec<&str> {
+    let mut depth = 0usize;
+    let between = move |c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == '*' && depth == 0
+    };
+    monomial.split(between).collect()
+}
+
+/// cos or sin of `theta`, `2*theta` or `4*pi*theta/360`.
+fn wave(function: &str, argument: &str) -> String {
+    let (product, period) = match argument.rsplit_once('/') {
+        Some((product, period)) => (product, Some(period)),
+        None => (argument, None),
+    };
+    let factor = |factor: &str| match factor {
+        "pi" if period.is_some() => "\\pi ".to_owned(),
+        number if number.chars().all(|c| c.is_ascii_digit()) => number.to_owned(),
+        name => symbol(name),
+    };
+    let factors: Vec<String> = product.split('*').map(factor).collect();
+    let over = period.map_or(String::new(), |period| format!("/{period}"));
+    format!("\\{function}({}{over})", factors.join("\\,"))
 }
 
 /// `1.2e-5` as `1.2\times 10^{-5}`, wherever it stands in a text.
@@ -326,33 +377,13 @@ fn symbol(name: &str) -> String {
     }
 }
 
-/// Σ c Π z_i^k in a language with a power operator.
-fn code(terms: &StandardisedTerms, variable: &dyn Fn(usize) -> String, power: &str) -> String {
-    let term = |(powers, c): &(Vec<u32>, f64)| {
+/// Σ c Π z_i^k in a language in which `write(i, factor)` writes the factor of a coordinate.
+fn code(terms: &StandardisedTerms, write: &dyn Fn(usize, WrittenFactor) -> String) -> String {
+    let term = |(factors, c): &(Vec<WrittenFactor>, f64)| {
         let mut out = format!("{c:?}");
-        for (i, k) in powers.iter().enumerate().filter(|(_, k)| **k > 0) {
-            let _ = write!(out, " * {}", variable(i));
-            if *k > 1 {
-                let _ = write!(out, "{power}{k}");
-            }
-        }
-        out
-    };
-    match terms.is_empty() {
-        true => "0.0".to_owned(),
-        false => terms.iter().map(term).collect::<Vec<_>>().join(" + "),
-    }
-}
-
-/// The same in Rust.
-fn rust_code(terms: &StandardisedTerms) -> String {
-    let term = |(powers, c): &(Vec<u32>, f64)| {
-        let mut out = format!("{c:?}");
-        for (i, k) in powers.iter().enumerate().filter(|(_, k)| **k > 0) {
-            let _ = match k {
-                1 => write!(out, " * z[{i}]"),
-                k => write!(out, " * z[{i}].powi({k})"),
-            };
+        let factors = factors.iter().enumerate();
+        for (i, factor) in factors.filter(|(_, factor)| **factor != WrittenFactor::Power(0)) {
+            let _ = write!(out, " * {}", write(i, *factor));
         }
         out
     };

@@ -22,7 +22,7 @@ pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
 pub use record::{Evidence, FieldRecord, LearnedRecord, Part, RunRecord};
 pub use results::{
     Decision, EquationResults, Measured, MobilityResults, ObservationResults, Reproduced,
-    Reproduction, Results, ScoreResults, SpaceResults, Truth, ValidationResults,
+    Reproduction, Results, ScoreResults, SpaceResults, Truth, Turns, ValidationResults,
 };
 pub use run::run_page;
 pub use sections::{

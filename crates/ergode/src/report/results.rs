@@ -197,10 +197,22 @@ pub struct ValidationResults {
     /// Mean and variance by phase of the cycle, where the model has one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub climatology: Option<Climatology>,
+    /// Turns per unit of time of coordinates that are angles: of the held-out data and of the model.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub turns: BTreeMap<String, Turns>,
     /// The verdict.
     pub verdict: Verdict,
     /// Findings that led to the verdict.
     pub reasons: Vec<String>,
+}
+
+/// Turns of an angle per unit of time.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Turns {
+    /// Of the held-out data.
+    pub data: Measured,
+    /// Of the simulations of the model.
+    pub model: Measured,
 }
 
 /// Relative L2(p_ss) errors against the exact answer.

@@ -289,7 +289,7 @@ impl Score for ClosedFormScore {
     }
 }
 
-/// Fit a potential of monomials whose degree and ridge are chosen by the held-out objective: the
+/// Fit a potential of monomials, or waves of angles, whose degree and ridge are chosen by the held-out objective: the
 /// degree rises while the objective falls by more than the error of the difference.
 ///
 /// # Errors
@@ -303,11 +303,11 @@ pub fn fit_potential_score(
         return Err(Error::input("give at least one degree for the potential"));
     };
     let names = ensemble.names();
-    let library = Monomials::new(names, 1..=top)?;
     let confinement = Confinement::watched(ensemble, control)?;
+    let up_to = |degree: usize| Monomials::of(names, confinement.standardiser(), 1..=degree);
     let sums = accumulate(
         ensemble,
-        &Gradients::new(library),
+        &Gradients::new(up_to(top)?),
         &confinement,
         config,
         control,
@@ -315,10 +315,10 @@ pub fn fit_potential_score(
     let sizes = config
         .degrees
         .iter()
-        .map(|&degree| Ok(Monomials::new(names, 1..=degree)?.len()))
+        .map(|&degree| Ok(up_to(degree)?.len()))
         .collect::<Result<Vec<_>>>()?;
     let fit = select(&sums, &sizes, config)?;
-    let kept = Monomials::new(names, 1..=config.degrees[fit.choice])?;
+    let kept = up_to(config.degrees[fit.choice])?;
     Ok(fit.score(Box::new(Gradients::new(kept)), confinement, config))
 }
 

@@ -344,7 +344,7 @@ impl Score for NeuralScore {
     fn divergence(&self, x: &[f64], out: &mut [f64]) -> bool {
         let (dim, n) = (self.dim(), out.len());
         let (c, sites) = (self.windows.components, self.windows.sites);
-        let Standardiser { mean, scale } = self.confinement.standardiser();
+        let Standardiser { mean, scale, .. } = self.confinement.standardiser();
         let z: Vec<f64> = (0..dim * n)
             .map(|k| (x[k] - mean[k / n]) / scale[k / n])
             .collect();

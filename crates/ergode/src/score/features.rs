@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 use crate::observable::{Functions, Library, Monomials};
 use crate::random::{Purpose, Stream};
@@ -24,6 +25,8 @@ enum Feature {
     },
     /// exp(−(z_i − c)²/2w²).
     Bump { coordinate: usize, centre: f64 },
+    /// exp(κ (cos(z_i − c) − 1)) of an angle.
+    Peak { coordinate: usize, centre: f64 },
 }
 
 /// The most identities that the default library may give.
@@ -31,9 +34,13 @@ const MOST_IDENTITIES: usize = 2000;
 /// Width w of bumps, and their centres.
 const WIDTH: f64 = 0.5;
 const CENTRES: [f64; 3] = [-1.0, 0.0, 1.0];
+/// Sharpness κ of the peaks of an angle, and their centres.
+const SHARPNESS: f64 = 4.0;
+const PEAKS: [f64; 3] = [0.0, TAU / 3.0, -TAU / 3.0];
 /// Wave number along single coordinates, phases there, and waves of every pair of neighbours, whose wave
 /// numbers are normal with this deviation.
 const NUMBER: f64 = 2.0;
+const NUMBER_OF_ANGLE: f64 = 4.0;
 const PHASES: [f64; 2] = [0.0, -0.25 * TAU];
 const PAIRED: usize = 4;
 
@@ -45,15 +52,28 @@ const PAIRED: usize = 4;
 /// # Errors
 /// When there are no names.
 pub fn certificate_library(names: &[String]) -> Result<CertificateLibrary> {
+    let (zeros, ones) = (vec![0.0; names.len().max(1)], vec![1.0; names.len().max(1)]);
+    library_of(names, &Standardiser::new(zeros, ones)?)
+}
+
+/// [`certificate_library`] for the coordinates of a record; of angles it has functions on the circle.
+pub(crate) fn certificate_library_for(record: &Ensemble) -> Result<CertificateLibrary> {
+    let dim = record.dim();
+    let circles = record.circles().map(|circle| circle.is_some()).collect();
+    let plain = Standardiser::new(vec![0.0; dim], vec![1.0; dim])?;
+    library_of(record.names(), &plain.with_circles(circles))
+}
+
+fn library_of(names: &[String], standardiser: &Standardiser) -> Result<CertificateLibrary> {
     for top in [3, 2] {
         // Only few coordinates can qualify, so that the list is never long.
         if names.len().pow(3) <= MOST_IDENTITIES {
-            let library = Monomials::new(names, 2..=top)?;
+            let library = Monomials::of(names, standardiser, 2..=top)?;
             if library.len() * names.len() <= MOST_IDENTITIES {
                 return Ok(CertificateLibrary::new(
                     names,
                     library,
-                    features(names.len()),
+                    features(names.len(), standardiser),
                 ));
             }
         }
@@ -62,21 +82,38 @@ pub fn certificate_library(names: &[String]) -> Result<CertificateLibrary> {
     Ok(CertificateLibrary::new(names, monomials, Vec::new()))
 }
 
-/// Waves and bumps of standardised coordinates.
-fn features(dim: usize) -> Vec<Feature> {
+/// Waves and bumps of standardised coordinates; those of angles have whole wave numbers.
+fn features(dim: usize, standardiser: &Standardiser) -> Vec<Feature> {
     let mut features = Vec::new();
+    let is_circle = |coordinate: usize| standardiser.is_circle(coordinate);
     for coordinate in 0..dim {
+        let number = if is_circle(coordinate) {
+            NUMBER_OF_ANGLE
+        } else {
+            NUMBER
+        };
         features.extend(PHASES.map(|phase| Feature::Wave {
-            along: vec![(coordinate, NUMBER)],
+            along: vec![(coordinate, number)],
             phase,
         }));
-        features.extend(CENTRES.map(|centre| Feature::Bump { coordinate, centre }));
+        features.extend(match is_circle(coordinate) {
+            true => PEAKS.map(|centre| Feature::Peak { coordinate, centre }),
+            false => CENTRES.map(|centre| Feature::Bump { coordinate, centre }),
+        });
     }
     for first in 1..dim {
         let mut stream = Stream::new(0, Purpose::Analysis, first as u64);
         for _ in 0..PAIRED {
-            let along = vec![(first - 1, stream.normal()), (first, stream.normal())];
+            let along = [first - 1, first].map(|coordinate| {
+                let number = stream.normal();
+                let whole = number.signum() * number.abs().round().max(1.0);
+                (
+                    coordinate,
+                    if is_circle(coordinate) { whole } else { number },
+                )
+            });
             let phase = TAU * stream.uniform();
+            let along = along.to_vec();
             features.push(Feature::Wave { along, phase });
         }
     }
@@ -108,6 +145,9 @@ impl Feature {
             Self::Bump { coordinate, centre } => {
                 format!("exp(-2*({} - {centre})^2)", names[*coordinate])
             }
+            Self::Peak { coordinate, centre } => {
+                format!("exp(4*cos({} - {centre:.2}) - 4)", names[*coordinate])
+            }
         }
     }
 
@@ -120,6 +160,9 @@ impl Feature {
             Self::Bump { coordinate, centre } => {
                 let u = (z(*coordinate) - centre) / WIDTH;
                 (-0.5 * u * u).exp()
+            }
+            Self::Peak { coordinate, centre } => {
+                (SHARPNESS * ((z(*coordinate) - centre).cos() - 1.0)).exp()
             }
         }
     }
@@ -135,6 +178,11 @@ impl Feature {
             Self::Bump { coordinate, centre } => {
                 let u = (z(*coordinate) - centre) / WIDTH;
                 put(*coordinate, -u / WIDTH * (-0.5 * u * u).exp());
+            }
+            Self::Peak { coordinate, centre } => {
+                let (sin, cos) = (z(*coordinate) - centre).sin_cos();
+                let value = (SHARPNESS * (cos - 1.0)).exp();
+                put(*coordinate, -SHARPNESS * sin * value);
             }
         }
     }
@@ -154,6 +202,11 @@ impl Feature {
                     *coordinate,
                     (u * u - 1.0) / (WIDTH * WIDTH) * value,
                 );
+            }
+            Self::Peak { coordinate, centre } => {
+                let (sin, cos) = (z(*coordinate) - centre).sin_cos();
+                let curvature = SHARPNESS * (SHARPNESS * sin * sin - cos);
+                put(*coordinate, *coordinate, curvature * value);
             }
         }
     }
@@ -226,7 +279,13 @@ mod tests {
     #[test]
     fn derivatives_are_those_of_the_values() {
         let names: Vec<String> = ["x", "y", "z"].map(String::from).to_vec();
-        let library = certificate_library(&names).unwrap();
+        let plain = Standardiser::new(vec![0.0; 3], vec![1.0; 3]).unwrap();
+        derivatives_agree(&certificate_library(&names).unwrap());
+        let with_angle = plain.with_circles(vec![false, true, false]);
+        derivatives_agree(&library_of(&names, &with_angle).unwrap());
+    }
+
+    fn derivatives_agree(library: &CertificateLibrary) {
         let (dim, count, h) = (3, library.len(), 1e-5);
         let x = [0.3, -0.8, 1.1];
         let mut gradients = vec![0.0; count * dim];

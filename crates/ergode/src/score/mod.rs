@@ -30,6 +30,7 @@ pub use conditional::{
 };
 pub use confinement::Confinement;
 pub use denoising::{DenoisingConfig, DenoisingReport, NeuralScore, fit_denoising_score};
+pub(crate) use features::certificate_library_for;
 pub use features::{CertificateLibrary, certificate_library};
 pub use fields::{Gradients, SpinFields, StoredFields, VectorFields};
 pub use identity::{Identity, IdentityTest};

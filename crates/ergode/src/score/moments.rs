@@ -8,7 +8,8 @@ use super::Score;
 use crate::data::Standardiser;
 use crate::observable::{Functions, Library};
 
-/// 1, z and the functions of a library, as functions of raw coordinates.
+/// 1, z and the functions of a library, as functions of raw coordinates; sin z of an angle, which has a value on the
+/// circle.
 pub(super) struct Basis<'a> {
     library: &'a dyn Library,
     standardiser: &'a Standardiser,
@@ -21,8 +22,16 @@ impl<'a> Basis<'a> {
         library: &'a dyn Library,
         standardiser: &'a Standardiser,
     ) -> Self {
+        let coordinates = names.iter().enumerate().map(|(i, name)| {
+            let circle = standardiser.is_circle(i);
+            if circle {
+                format!("sin({name})")
+            } else {
+                name.clone()
+            }
+        });
         let labels = std::iter::once("1".to_owned())
-            .chain(names.iter().cloned())
+            .chain(coordinates)
             .chain(library.labels().iter().cloned());
         Self {
             library,
@@ -41,7 +50,8 @@ impl<'a> Basis<'a> {
         self.library.gradient_tile(&z, &mut gradients);
         Array2::from_shape_fn((count, dim), |(f, j)| match f {
             0 => 0.0,
-            f if f <= dim => f64::from(u8::from(f - 1 == j)),
+            f if f - 1 == j => self.slopes(j, &z[j * n..][..n]).sum::<f64>() / n as f64,
+            f if f <= dim => 0.0,
             f => {
                 let row = &gradients[((f - 1 - dim) * dim + j) * n..][..n];
                 row.iter().sum::<f64>() / n as f64
@@ -49,10 +59,16 @@ impl<'a> Basis<'a> {
         })
     }
 
+    /// The derivative of coordinate i, or of its sine where it is an angle, by itself.
+    fn slopes(&self, i: usize, z: &[f64]) -> impl Iterator<Item = f64> {
+        let circle = self.standardiser.is_circle(i);
+        z.iter().map(move |z| if circle { z.cos() } else { 1.0 })
+    }
+
     /// z of a tile, (D, n).
     fn standardise(&self, x: &[f64], z: &mut [f64]) {
         let n = x.len() / self.dim();
-        let Standardiser { mean, scale } = self.standardiser;
+        let Standardiser { mean, scale, .. } = self.standardiser;
         for (i, (x, z)) in x.chunks_exact(n).zip(z.chunks_exact_mut(n)).enumerate() {
             for (z, x) in z.iter_mut().zip(x) {
                 *z = (x - mean[i]) / scale[i];
@@ -78,6 +94,11 @@ impl Functions for Basis<'_> {
         one.fill(1.0);
         self.standardise(x, z);
         self.library.values(z, functions);
+        for (i, row) in z.chunks_exact_mut(n).enumerate() {
+            if self.standardiser.is_circle(i) {
+                row.iter_mut().for_each(|z| *z = z.sin());
+            }
+        }
     }
 }
 
@@ -183,23 +204,30 @@ impl Functions for Moments<'_> {
         for (square, s) in squares.iter_mut().zip(&score) {
             *square = s * s;
         }
+        let mut z = vec![0.0; x.len()];
+        self.basis.standardise(x, &mut z);
         let trace = &mut identities[basis * dim * n..identity_rows * n];
-        trace.fill(1.0);
-        for (z, s) in functions[n..].chunks_exact(n).zip(score.chunks_exact(n)) {
-            for ((sum, z), s) in trace.iter_mut().zip(z).zip(s) {
-                *sum += z * s / dim as f64;
+        trace.fill(0.0);
+        let coordinates = functions[n..].chunks_exact(n).zip(score.chunks_exact(n));
+        for (i, (f, s)) in coordinates.enumerate() {
+            let slopes = self.basis.slopes(i, &z[i * n..][..n]);
+            for (((sum, f), s), slope) in trace.iter_mut().zip(f).zip(s).zip(slopes) {
+                *sum += (f * s + slope) / dim as f64;
             }
         }
-        // The gradients first: 0 of the constant, 1 of each coordinate, those of the library.
+        // The gradients first: 0 of the constant, those of the coordinates and of the library.
         let (known, gradients) = identities.split_at_mut((1 + dim) * dim * n);
         known.fill(0.0);
         for i in 0..dim {
             let at = ((1 + i) * dim + i) * n;
-            known[at..at + n].fill(1.0);
+            let slopes = self.basis.slopes(i, &z[i * n..][..n]);
+            known[at..at + n]
+                .iter_mut()
+                .zip(slopes)
+                .for_each(|(out, slope)| *out = slope);
         }
         let library = &mut gradients[..(basis - 1 - dim) * dim * n];
-        let z = &functions[n..(1 + dim) * n];
-        self.basis.library.gradient_tile(z, library);
+        self.basis.library.gradient_tile(&z, library);
         for (k, f) in functions.chunks_exact(n).enumerate() {
             let rows = &mut identities[k * dim * n..(k + 1) * dim * n];
             for (row, s) in rows.chunks_exact_mut(n).zip(score.chunks_exact(n)) {

@@ -11,9 +11,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, LaggedConfig, LaggedSums, PairSums, accumulate_moments};
-use crate::observable::{
-    Functions, Moments, Monomials, NoiseRemoval, Polynomial, exponents, index,
-};
+use crate::observable::{Functions, Moments, Monomials, NoiseRemoval, Polynomial, index, powers};
 
 /// ⟨∇ψ_k·∇ψ_l⟩ and ⟨Δψ_k⟩ of the monomials ψ of degree 1 up to a degree, as lists of moments: what
 /// Hyvärinen's objective of a potential asks of the data.
@@ -29,7 +27,7 @@ impl PotentialMoments {
     /// # Errors
     /// When the moments do not reach twice the degree less two.
     pub(crate) fn new(moments: &Moments, dim: usize, degree: usize) -> Result<Self> {
-        let potentials = exponents(dim, degree)?;
+        let potentials = powers(dim, degree)?;
         let potentials = &potentials[1..];
         let (mut gram, mut divergence) = (Vec::new(), Vec::new());
         for (k, alpha) in potentials.iter().enumerate() {
@@ -99,7 +97,7 @@ impl CleanMoments {
         let covariance = Array2::from_shape_fn(covariance.dim(), |(i, j)| {
             covariance[[i, j]] / (scale[i] * scale[j])
         });
-        let exponents = exponents(ensemble.dim(), degree)?;
+        let exponents = powers(ensemble.dim(), degree)?;
         Ok(Self {
             sums: accumulate_moments(
                 ensemble,

@@ -1,5 +1,6 @@
 //! Samples of a score by a short Langevin run that starts from the data.
 
+use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ndarray::Array2;
@@ -134,14 +135,18 @@ pub(super) fn resample(
     };
     let ran = simulate_ensemble(&run, &Initial::Given(initial), &simulate, control)?.ensemble;
     let data = columns(ensemble, standardiser);
+    let place = |i: usize, z: f64| match standardiser.is_circle(i) {
+        true => z.rem_euclid(TAU),
+        false => z,
+    };
     let marginals = (0..dim)
         .map(|i| {
             let moved = ran.trajectories().iter().map(|trajectory| {
                 let mut z = vec![0.0; dim];
                 trajectory.row(1, &mut z);
-                (z[i], true)
+                (place(i, z[i]), true)
             });
-            let kept = data[i].iter().map(|z| (*z, false));
+            let kept = data[i].iter().map(|z| (place(i, *z), false));
             let (distance, _) = two_sample(moved.chain(kept).collect());
             let floor = (1.0 / starts as f64 + 1.0 / effective[i].min(data[i].len() as f64)).sqrt();
             Marginal {
@@ -197,7 +202,7 @@ impl UnitLangevin<'_> {
     /// The score in standardised coordinates on a tile, (D, n); `x` takes the raw states.
     fn drift(&self, z: &[f64], x: &mut [f64], out: &mut [f64]) {
         let n = z.len() / self.score.dim();
-        let Standardiser { mean, scale } = self.standardiser;
+        let Standardiser { mean, scale, .. } = self.standardiser;
         for i in 0..self.score.dim() {
             let row = i * n..(i + 1) * n;
             for (x, z) in x[row.clone()].iter_mut().zip(&z[row]) {

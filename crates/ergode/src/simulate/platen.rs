@@ -11,6 +11,9 @@ pub(super) trait Stages: Dimensions {
     fn drift(&mut self, x: &[f64], out: &mut [f64]);
     /// √2 Σ(x) ξ.
     fn noise(&mut self, x: &[f64], xi: &[f64], out: &mut [f64]);
+    /// Puts states that left the space back into it. `drift` and `noise` take such states for those that
+    /// they are put to.
+    fn fold(&mut self, x: &mut [f64]);
 }
 
 /// Platen's order 2.0 weak scheme. With b_j the columns of √2 Σ,
@@ -21,6 +24,10 @@ pub(super) trait Stages: Dimensions {
 ///
 /// Ῡ = Y + aΔ + Σ b_j ΔW_j, R^±_j = Y + aΔ ± b_j √Δ, U^±_r = Y ± b_r √Δ, V_{rj} = −V_{jr} = ±Δ.
 /// The sums over j are products of √2 Σ with a vector, so only `noise` is needed.
+///
+/// Y', and the states at which a and b_j are evaluated, are put back into the space of the equation. Where walls
+/// are hit the order is one, that of Euler's scheme with reflection: drift and noise, continued as mirror images,
+/// are not smooth at a wall, and a state is within a step of it with probability of order √Δ.
 #[inline(always)]
 pub(super) fn platen<S: Simd>(
     simd: S,
@@ -92,6 +99,7 @@ pub(super) fn platen<S: Simd>(
             }
         }
         state.copy_from_slice(next.as_slice());
+        stages.fold(state);
     }
 }
 

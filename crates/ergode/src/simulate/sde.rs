@@ -21,6 +21,10 @@ pub trait Dynamics: Dimensions {
         self.drift(x, drift);
         self.noise(x, xi, noise);
     }
+    /// Puts a state that left the space of the equation back into it: reflected at walls, wrapped on circles.
+    /// Called after every step, and on the intermediate states of a step.
+    #[inline(always)]
+    fn fold<T: Real>(&self, _x: &mut [T]) {}
 }
 
 /// An equation as the simulator sees it: a tile of trajectories advanced by whole steps.
@@ -109,7 +113,7 @@ impl<D: Dynamics> WithSimd for Advance<'_, D> {
 }
 
 impl<D: Dynamics> Advance<'_, D> {
-    /// x ← x + F(x) Δ + √2 Σ(x) ξ √Δ.
+    /// x ← x + F(x) Δ + √2 Σ(x) ξ √Δ, put back into the space.
     #[inline(always)]
     fn euler<S: Simd>(
         self,
@@ -128,11 +132,11 @@ impl<D: Dynamics> Advance<'_, D> {
                 load(simd, x, self.state, lanes, lane);
                 load(simd, xi, normals, lanes, lane);
                 self.dynamics.drift_and_noise(x, xi, drift, noise);
-                let (state, _) = S::as_mut_simd_f64s(self.state);
                 for i in 0..x.len() {
-                    let next = noise[i].mul_add(root, drift[i].mul_add(dt, x[i]));
-                    state[(i * lanes + lane) / S::F64_LANES] = next.value();
+                    x[i] = noise[i].mul_add(root, drift[i].mul_add(dt, x[i]));
                 }
+                self.dynamics.fold(x);
+                store(x, self.state, lanes, lane);
                 lane += S::F64_LANES;
             }
         }
@@ -177,6 +181,7 @@ impl<S: Simd, D: Dynamics> Stages for LaneStages<'_, S, D> {
     fn drift(&mut self, x: &[f64], out: &mut [f64]) {
         for lane in (0..self.lanes).step_by(S::F64_LANES) {
             load(self.simd, &mut self.x, x, self.lanes, lane);
+            self.dynamics.fold(&mut self.x);
             self.dynamics.drift(&self.x, &mut self.out);
             store(&self.out, out, self.lanes, lane);
         }
@@ -186,8 +191,17 @@ impl<S: Simd, D: Dynamics> Stages for LaneStages<'_, S, D> {
         for lane in (0..self.lanes).step_by(S::F64_LANES) {
             load(self.simd, &mut self.x, x, self.lanes, lane);
             load(self.simd, &mut self.xi, xi, self.lanes, lane);
+            self.dynamics.fold(&mut self.x);
             self.dynamics.noise(&self.x, &self.xi, &mut self.out);
             store(&self.out, out, self.lanes, lane);
+        }
+    }
+    #[inline(always)]
+    fn fold(&mut self, x: &mut [f64]) {
+        for lane in (0..self.lanes).step_by(S::F64_LANES) {
+            load(self.simd, &mut self.x, x, self.lanes, lane);
+            self.dynamics.fold(&mut self.x);
+            store(&self.x, x, self.lanes, lane);
         }
     }
 }

@@ -5,11 +5,14 @@ use pulp::{Arch, Simd, WithSimd};
 use super::platen::{Stages, platen};
 use super::scheme::{Dimensions, Scheme};
 use crate::simd::{AlignedBuffer, Lanes, Real};
+use crate::space::Space;
 
 /// An Itô equation dx = F(x) dt + √2 Σ(x) dW on tiles, coordinate-major, (dimension, lane).
 pub(crate) trait TileDynamics: Dimensions {
     /// F(x) and √2 Σ(x) ξ, each if requested.
     fn evaluate(&self, x: &[f64], drift: Option<&mut [f64]>, noise: Option<(&[f64], &mut [f64])>);
+    /// Where the states live.
+    fn space(&self) -> &Space;
 }
 
 /// Advance a tile by as many steps as `normals` has numbers for ([`Sde::advance`](super::Sde::advance)).
@@ -48,7 +51,11 @@ impl<D: TileDynamics> WithSimd for Advance<'_, D> {
         match self.scheme {
             Scheme::Euler => self.euler(simd),
             Scheme::Platen => {
-                let mut stages = TileStages(self.dynamics);
+                let mut stages = TileStages {
+                    dynamics: self.dynamics,
+                    space: self.dynamics.space().bounded(),
+                    folded: AlignedBuffer::zeros(self.state.len()),
+                };
                 platen(
                     simd,
                     &mut stages,
@@ -63,11 +70,12 @@ impl<D: TileDynamics> WithSimd for Advance<'_, D> {
 }
 
 impl<D: TileDynamics> Advance<'_, D> {
-    /// x ← x + F(x) Δ + √2 Σ(x) ξ √Δ.
+    /// x ← x + F(x) Δ + √2 Σ(x) ξ √Δ, put back into the space.
     #[inline(always)]
     fn euler<S: Simd>(self, simd: S) {
         let dt = Lanes::splat(simd, self.dt);
         let root = Lanes::splat(simd, self.dt.sqrt());
+        let space = self.dynamics.space().bounded();
         let [mut drift, mut noise] =
             [(); 2].map(|()| AlignedBuffer::<f64>::zeros(self.state.len()));
         for xi in self
@@ -83,26 +91,57 @@ impl<D: TileDynamics> Advance<'_, D> {
                 let [now, drift, noise] = [*x, *drift, *noise].map(|v| Lanes::new(simd, v));
                 *x = noise.mul_add(root, drift.mul_add(dt, now)).value();
             }
+            if let Some(space) = space {
+                space.fold(self.state);
+            }
         }
     }
 }
 
-struct TileStages<'a, D>(&'a D);
+struct TileStages<'a, D> {
+    dynamics: &'a D,
+    /// The space, where it is not all of space.
+    space: Option<&'a Space>,
+    /// States that were put back into it.
+    folded: AlignedBuffer<f64>,
+}
+
+impl<D: TileDynamics> TileStages<'_, D> {
+    fn evaluate(
+        &mut self,
+        x: &[f64],
+        drift: Option<&mut [f64]>,
+        noise: Option<(&[f64], &mut [f64])>,
+    ) {
+        let Some(space) = self.space else {
+            return self.dynamics.evaluate(x, drift, noise);
+        };
+        let folded = self.folded.as_mut_slice();
+        folded.copy_from_slice(x);
+        space.fold(folded);
+        self.dynamics.evaluate(folded, drift, noise);
+    }
+}
 
 impl<D: TileDynamics> Dimensions for TileStages<'_, D> {
     fn dim(&self) -> usize {
-        self.0.dim()
+        self.dynamics.dim()
     }
     fn noise_dim(&self) -> usize {
-        self.0.noise_dim()
+        self.dynamics.noise_dim()
     }
 }
 
 impl<D: TileDynamics> Stages for TileStages<'_, D> {
     fn drift(&mut self, x: &[f64], out: &mut [f64]) {
-        self.0.evaluate(x, Some(out), None);
+        self.evaluate(x, Some(out), None);
     }
     fn noise(&mut self, x: &[f64], xi: &[f64], out: &mut [f64]) {
-        self.0.evaluate(x, None, Some((xi, out)));
+        self.evaluate(x, None, Some((xi, out)));
+    }
+    fn fold(&mut self, x: &mut [f64]) {
+        if let Some(space) = self.space {
+            space.fold(x);
+        }
     }
 }

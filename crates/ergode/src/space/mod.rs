@@ -6,8 +6,9 @@ pub use config::{DomainChoice, SpaceConfig};
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Ensemble;
+use crate::data::{Circle, Ensemble};
 use crate::error::{Error, Result};
+use crate::simd::Real;
 
 /// Where a coordinate lives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -74,24 +75,26 @@ impl Domain {
                     part
                 }
             }
-            Self::Circle { low, period } => {
-                if value >= low && value < low + period {
-                    return value;
-                }
-                let part = (value - low).rem_euclid(period);
-                // Of a tiny negative number the remainder rounds to the period itself.
-                low + if part < period { part } else { 0.0 }
-            }
+            Self::Circle { low, period } => Circle { low, period }.wrap(value),
         }
+    }
+
+    /// The least and the largest value that [`Domain::fold`] leaves alone.
+    fn range(self) -> [f64; 2] {
+        let [low, high] = match self {
+            Self::Circle { low, period } => [Some(low), Some((low + period).next_down())],
+            _ => self.walls(),
+        };
+        [
+            low.unwrap_or(f64::NEG_INFINITY),
+            high.unwrap_or(f64::INFINITY),
+        ]
     }
 
     /// The shortest way from one value to another.
     pub fn step(self, from: f64, to: f64) -> f64 {
         match self {
-            Self::Circle { period, .. } => {
-                let step = to - from;
-                step - period * (step / period).round()
-            }
+            Self::Circle { low, period } => Circle { low, period }.step(from, to),
             _ => to - from,
         }
     }
@@ -143,6 +146,30 @@ impl Space {
             .any(|domain| domain.walls().iter().any(Option::is_some))
     }
 
+    /// The space, unless every coordinate is any real number: simulations then have nothing to put back.
+    pub(crate) fn bounded(&self) -> Option<&Self> {
+        (!self.is_plain()).then_some(self)
+    }
+
+    /// Puts the states of those lanes that left the space back into it, one number per coordinate.
+    #[inline(always)]
+    pub(crate) fn fold_lanes<T: Real>(&self, x: &mut [T]) {
+        for (value, domain) in x.iter_mut().zip(&self.domains) {
+            let [low, high] = domain.range();
+            if *domain != Domain::Line && value.within(low, high).smallest() <= 0.0 {
+                Self::fold_one(*domain, value);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fold_one<T: Real>(domain: Domain, value: &mut T) {
+        T::each_lane(std::slice::from_mut(value), |value| {
+            value[0] = domain.fold(value[0]);
+        });
+    }
+
     /// Puts states that left the space back into it, coordinate-major, (D, n).
     pub fn fold(&self, states: &mut [f64]) {
         let n = states.len() / self.domains.len().max(1);
@@ -179,14 +206,27 @@ impl Space {
                 }
             }
         }
-        if !self.has_circles() {
-            return Ok(record.clone());
+        record.with_circles(&self.circles())
+    }
+
+    /// The circles among the domains, coordinate by coordinate.
+    fn circles(&self) -> Vec<Option<Circle>> {
+        let circle = |domain: &Domain| match *domain {
+            Domain::Circle { low, period } => Some(Circle { low, period }),
+            _ => None,
+        };
+        self.domains.iter().map(circle).collect()
+    }
+
+    /// Simulated states of this space, with its angles wrapped.
+    ///
+    /// # Errors
+    /// When the states are in a file that cannot be read any more.
+    pub(crate) fn wrap(&self, states: Ensemble) -> Result<Ensemble> {
+        match self.has_circles() {
+            true => states.with_circles(&self.circles()),
+            false => Ok(states),
         }
-        record.with_changed_rows(|_, row| {
-            for (value, domain) in row.iter_mut().zip(&self.domains) {
-                *value = domain.fold(*value);
-            }
-        })
     }
 }
 

@@ -47,8 +47,15 @@ impl Bins {
         }
     }
 
-    /// `count` bins over the held-out values of a coordinate.
+    /// `count` bins over the held-out values of a coordinate, over all of the period of an angle.
     fn of_coordinate(setting: &Setting, coordinate: usize, count: usize) -> Self {
+        if let Some(circle) = setting.held_out.circle(coordinate) {
+            return Self {
+                low: circle.low,
+                width: circle.period / count as f64,
+                count,
+            };
+        }
         let ends = [0.0, 1.0].map(|fraction| setting.quantile(coordinate, fraction));
         let scales = &setting.scales;
         Self::new(

@@ -9,6 +9,7 @@ use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::lagged::{Jackknife, LaggedConfig, PairTile, Subsample, accumulate_pairs};
 use crate::mobility::{LinearMobility, Mobility, MobilityFit};
+use crate::observable::{Functions, Polynomials};
 use crate::score::Score;
 
 /// The rate of entropy production with its errors, in units of k_B per unit of time.
@@ -44,7 +45,11 @@ pub fn entropy_production(
     ensemble: &Ensemble,
     control: &Control,
 ) -> Result<EntropyProduction> {
-    let rates = dissipation(score, &[mobility], ensemble, control)?;
+    let flow = Flow {
+        mobility,
+        drift: None,
+    };
+    let rates = dissipation(score, &[flow], ensemble, control)?;
     let sampling_error = rates.errors()[0];
     Ok(EntropyProduction {
         rate: rates.values[0],
@@ -60,7 +65,8 @@ pub fn entropy_production(
 /// The rate is evaluated again with every coefficient vector of the jackknife, c_b = c + √(B/(B−1)) δ_b
 /// for the deviations δ_b of B blocks; with e_b their rates and e that of c, the variance is
 /// (B−1)/B Σ (e_b − ē)² and the bias (B−1)(ē − e): a square of noisy currents is too large by their
-/// variance. The score is held fixed. Where D of some c_b is not positive, that of the fit is used.
+/// variance. The score is held fixed. Where D of some c_b is not positive, that of the fit is used. In a record
+/// with angles v = b − D s − ∇·D, with the drift b of the fit.
 ///
 /// # Errors
 /// As for [`entropy_production`].
@@ -72,6 +78,11 @@ pub fn entropy_production_of_fit(
 ) -> Result<EntropyProduction> {
     let blocks = fit.jackknife.deviations.nrows();
     if blocks < 2 {
+        if ensemble.has_circles() {
+            return Err(Error::input(
+                "entropy production of angles needs the errors of a fit over blocks",
+            ));
+        }
         return entropy_production(score, &fit.mobility, ensemble, control);
     }
     let count = blocks as f64;
@@ -86,13 +97,12 @@ pub fn entropy_production_of_fit(
             LinearMobility::new(fit.mobility.basis().clone(), coefficients)
         })
         .collect::<Result<Vec<_>>>()?;
-    let mut mobilities: Vec<&dyn Mobility> = vec![&fit.mobility];
-    mobilities.extend(
-        replicates
-            .iter()
-            .map(|replicate| replicate as &dyn Mobility),
-    );
-    let rates = dissipation(score, &mobilities, ensemble, control)?;
+    // A steady turn of an angle is in the drift, and in no R.
+    let turns = ensemble.has_circles();
+    let flow = |mobility| Flow::of(mobility, turns);
+    let mut flows = vec![flow(&fit.mobility)];
+    flows.extend(replicates.iter().map(flow));
+    let rates = dissipation(score, &flows, ensemble, control)?;
     let sampling_error = rates.errors()[0];
     let replicates = rates.values.slice(ndarray::s![1..]);
     let mean = replicates.sum() / count;
@@ -106,6 +116,23 @@ pub fn entropy_production_of_fit(
         coefficient_error: Some(coefficient_error),
         error: sampling_error.hypot(coefficient_error),
     })
+}
+
+/// A mobility, and the drift where the irreversible velocity is b − D s − ∇·D instead of R s + ∇·R.
+#[derive(Clone, Copy)]
+struct Flow<'a> {
+    mobility: &'a dyn Mobility,
+    drift: Option<&'a Polynomials>,
+}
+
+impl<'a> Flow<'a> {
+    /// Of a fit, with its drift where that is fitted and asked for.
+    fn of(fit: &'a LinearMobility, with_drift: bool) -> Self {
+        Self {
+            mobility: fit,
+            drift: fit.drift().filter(|_| with_drift),
+        }
+    }
 }
 
 /// Sums of one block.
@@ -133,30 +160,31 @@ struct Work {
 /// ⟨vᵀ D⁻¹ v⟩ of every mobility, on the same samples; D of the first must be positive.
 fn dissipation(
     score: &dyn Score,
-    mobilities: &[&dyn Mobility],
+    flows: &[Flow],
     ensemble: &Ensemble,
     control: &Control,
 ) -> Result<Jackknife> {
     let dim = ensemble.dim();
-    if score.dim() != dim || mobilities[0].dim() != dim {
+    let first = flows[0].mobility;
+    if score.dim() != dim || first.dim() != dim {
         return Err(Error::input(format!(
             "dimensions do not match: the score has {} coordinates, the mobility {}, the data {dim}",
             score.dim(),
-            mobilities[0].dim()
+            first.dim()
         )));
     }
-    let stride = (ensemble.samples() * mobilities.len()).div_ceil(WORK);
+    let stride = (ensemble.samples() * flows.len()).div_ceil(WORK);
     let statistics = LaggedConfig {
         subsample: Subsample::Stride(stride),
         ..LaggedConfig::default()
     };
     let zero = || Sums {
-        rates: vec![0.0; mobilities.len() + 1],
+        rates: vec![0.0; flows.len() + 1],
         work: Work::default(),
         fault: None,
     };
     let add = |sums: &mut Sums, tile: &PairTile| {
-        if let Err(fault) = sums.work.add(score, mobilities, tile, &mut sums.rates) {
+        if let Err(fault) = sums.work.add(score, flows, tile, &mut sums.rates) {
             sums.fault.get_or_insert(fault);
         }
     };
@@ -169,7 +197,7 @@ fn dissipation(
         }
         rates.push(sums.rates);
     }
-    let last = mobilities.len();
+    let last = flows.len();
     Jackknife::of_sums(&rates, |sums| {
         sums[..last].iter().map(|rate| rate / sums[last]).collect()
     })
@@ -179,7 +207,7 @@ impl Work {
     fn add(
         &mut self,
         score: &dyn Score,
-        mobilities: &[&dyn Mobility],
+        flows: &[Flow],
         tile: &PairTile,
         rates: &mut [f64],
     ) -> Result<()> {
@@ -197,10 +225,13 @@ impl Work {
             tensor.resize(dim * dim * n, 0.0);
         }
         score.score(x, &mut self.score);
-        for (k, mobility) in mobilities.iter().enumerate() {
+        for (k, Flow { mobility, drift }) in flows.iter().enumerate() {
             mobility.mobility(x, &mut self.mobility);
             mobility.div_mobility(x, &mut self.divergence);
             mobility.div_transpose(x, &mut self.transposed);
+            if let Some(drift) = drift {
+                drift.values(x, &mut self.velocity);
+            }
             let mut own = k == 0;
             if own {
                 mobility.noise_factor(x, &mut self.factor)?;
@@ -208,13 +239,29 @@ impl Work {
                 own = mobility.noise_factor(x, &mut self.other).is_err();
             }
             for s in 0..n {
-                self.irreversible_velocity(dim, n, s);
+                match drift {
+                    Some(_) => self.less_reversible(dim, n, s),
+                    None => self.irreversible_velocity(dim, n, s),
+                }
                 let factor = if own { &self.factor } else { &self.other };
                 rates[k] += whitened_square(factor, &mut self.velocity, dim, n, s);
             }
         }
-        rates[mobilities.len()] += n as f64;
+        rates[flows.len()] += n as f64;
         Ok(())
+    }
+
+    /// v_i = b_i − Σ_j D_ij s_j − (∇·D)_i with D = (M + Mᵀ)/2, in place of b.
+    fn less_reversible(&mut self, dim: usize, n: usize, s: usize) {
+        for i in 0..dim {
+            let mut reversible = 0.5 * (self.divergence[i * n + s] + self.transposed[i * n + s]);
+            for j in 0..dim {
+                let (upper, lower) = ((i * dim + j) * n + s, (j * dim + i) * n + s);
+                let entry = 0.5 * (self.mobility[upper] + self.mobility[lower]);
+                reversible += entry * self.score[j * n + s];
+            }
+            self.velocity[i * n + s] -= reversible;
+        }
     }
 
     /// v_i = Σ_j R_ij s_j + (∇·R)_i with R = (M − Mᵀ)/2.

@@ -11,7 +11,7 @@ use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, digits};
 use crate::lagged::{Jackknife, LaggedConfig, PairSums, Subsample, accumulate_lagged};
-use crate::observable::{Functions, Monomials};
+use crate::observable::{Factor, Functions, Monomials};
 use crate::stats::{normal_score, normal_tails};
 
 /// Extent of a rollout along one coordinate.
@@ -57,13 +57,30 @@ pub(super) fn extents(setting: &Setting, control: &Control) -> Result<Vec<Vec<Ex
     Ok((0..rollouts.len()).map(of_rollout).collect())
 }
 
-/// ln(⟨z²⟩ − ⟨z⟩²) of every coordinate.
+/// ln(⟨z²⟩ − ⟨z⟩²) of every coordinate, ln(1 − |⟨e^{iz}⟩|²) of an angle.
 fn log_variances(ensemble: &Ensemble, setting: &Setting, control: &Control) -> Result<Jackknife> {
     let names = ensemble.names();
-    let dim = names.len();
-    let power = |e: u32| (0..dim).map(move |i| (0..dim).map(|j| e * u32::from(i == j)).collect());
-    let moments = Monomials::from_exponents(names, power(1).chain(power(2)).collect())?;
-    let moments = Observables::of_standardised(Box::new(moments), &setting.scales);
+    let (dim, scales) = (names.len(), &setting.scales);
+    let functions = [
+        Factor::Cos(1),
+        Factor::Sin(1),
+        Factor::Power(1),
+        Factor::Power(2),
+    ];
+    let of = |at: [Factor; 2]| -> Vec<Vec<u32>> {
+        let factor = |i: usize| at[usize::from(!scales.is_circle(i))].exponent();
+        (0..dim)
+            .map(|i| {
+                (0..dim)
+                    .map(|j| if i == j { factor(i) } else { 0 })
+                    .collect()
+            })
+            .collect()
+    };
+    let [cos, sin, first, second] = functions;
+    let exponents = [of([cos, first]), of([sin, second])].concat();
+    let moments = Monomials::from_exponents(names, exponents)?;
+    let moments = Observables::of_standardised(Box::new(moments), scales);
     let initial = Observables::standardised(names, &setting.scales)?;
     debug_assert_eq!(moments.len(), 2 * dim);
     let statistics = LaggedConfig {
@@ -75,16 +92,21 @@ fn log_variances(ensemble: &Ensemble, setting: &Setting, control: &Control) -> R
     let sums = accumulate_lagged(ensemble, &moments, &initial, &grid, &statistics, control)?;
     sums.jackknife(|sums: &PairSums| {
         let mean = sums.future_mean(0);
-        (0..dim)
-            .map(|i| (mean[dim + i] - mean[i] * mean[i]).ln())
-            .collect()
+        let variance = |i: usize| match scales.is_circle(i) {
+            true => 1.0 - mean[i] * mean[i] - mean[dim + i] * mean[dim + i],
+            false => mean[dim + i] - mean[i] * mean[i],
+        };
+        (0..dim).map(|i| variance(i).ln()).collect()
     })
 }
 
 /// Largest distance from the middle of the range of the held-out data, in half ranges.
 fn reaches(rollout: &Ensemble, setting: &Setting) -> Vec<Option<f64>> {
     let dim = rollout.dim();
-    let ends = |i: usize| [0.0, 1.0].map(|fraction| setting.quantile(i, fraction));
+    let ends = |i: usize| match setting.held_out.circle(i) {
+        Some(circle) => [circle.low, circle.low + circle.period],
+        None => [0.0, 1.0].map(|fraction| setting.quantile(i, fraction)),
+    };
     let ends: Vec<[f64; 2]> = (0..dim).map(ends).collect();
     let mut reach = vec![0.0f64; dim];
     let mut row = vec![0.0; dim];

@@ -111,7 +111,8 @@ fn sums(
                 trajectory.row(row + 1, &mut next);
                 for i in 0..dim {
                     let at = i * same.len() + k;
-                    let (moved, step) = (next[i] - tile[at], drift[at] * interval);
+                    let moved = states.step(i, tile[at], next[i]);
+                    let step = drift[at] * interval;
                     sums[i] += step * (step - 2.0 * moved);
                     sums[dim + i] += step * step;
                     sums[2 * dim + i] += moved * moved;

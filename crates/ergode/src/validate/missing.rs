@@ -38,6 +38,7 @@ impl Validation {
             joints: Comparison::default(),
             spectra: Comparison::default(),
             passages: Comparison::default(),
+            windings: Comparison::default(),
             extents: Vec::new(),
             reasons: vec![finding],
             verdict: Verdict::Fail,

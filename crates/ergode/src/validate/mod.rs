@@ -20,6 +20,7 @@ mod setting;
 mod spectrum;
 mod usable;
 mod verdict;
+mod winding;
 
 pub(crate) use usable::refuse_unusable;
 
@@ -107,6 +108,9 @@ pub struct Validation {
     pub spectra: Comparison,
     /// Logarithms of mean passage times between low and high states of the coordinates.
     pub passages: Comparison,
+    /// Turns per unit of time of the coordinates that are angles.
+    #[serde(default)]
+    pub windings: Comparison,
     /// Range and variance, (rollout, coordinate).
     pub extents: Vec<Vec<Extent>>,
     /// Findings, the most severe first.
@@ -214,6 +218,7 @@ pub fn validate_rollouts(
         joints,
         spectra,
         passages,
+        windings: winding::windings(&setting, config, control)?,
         reasons: Vec::new(),
         verdict: Verdict::Pass,
         notes,
@@ -282,6 +287,7 @@ impl Validation {
             (&verdict::JOINTS, &self.joints),
             (&verdict::SPECTRA, &self.spectra),
             (&verdict::PASSAGES, &self.passages),
+            (&verdict::WINDINGS, &self.windings),
         ];
         let judged = |family: &&(_, &Comparison)| !family.1.curves.is_empty();
         let judging = Judge {

@@ -18,7 +18,7 @@ pub(super) struct Observables {
 const FAR: f64 = 5.0;
 
 impl Observables {
-    /// Of the coordinates as they are, or of their deviations from the mean where some mean is far from
+    /// Of the coordinates as they are, angles in radians, or of their deviations from the mean where some mean is far from
     /// zero.
     fn raw(library: Box<dyn Functions>, scales: &Standardiser) -> Self {
         let far = |(mean, scale): (&f64, &f64)| mean.abs() > FAR * scale;
@@ -32,7 +32,12 @@ impl Observables {
             } else {
                 vec![0.0; dim]
             },
-            scale: vec![1.0; dim],
+            scale: (0..dim)
+                .map(|i| match scales.is_circle(i) {
+                    true => scales.scale[i],
+                    false => 1.0,
+                })
+                .collect(),
         }
     }
 
@@ -46,8 +51,9 @@ impl Observables {
             return written(&config.observables, names);
         }
         let library = match names.len() {
-            1..=3 => Monomials::new(names, 1..=3)?,
-            4..=6 => Monomials::new(names, 1..=2)?,
+            1..=3 => Monomials::of(names, scales, 1..=3)?,
+            4..=6 => Monomials::of(names, scales, 1..=2)?,
+            _ if scales.has_circles() => Monomials::of(names, scales, 1..=1)?,
             dim => {
                 let power = |e: u32| {
                     (0..dim).map(move |i| (0..dim).map(|j| e * u32::from(i == j)).collect())
@@ -58,15 +64,19 @@ impl Observables {
         Ok(Self::raw(Box::new(library), scales))
     }
 
-    /// The coordinates themselves, φ_n of a fit.
+    /// The coordinates themselves, cosine and sine of angles: φ_n of a fit.
     pub(super) fn coordinates(names: &[String], scales: &Standardiser) -> Result<Self> {
-        Ok(Self::raw(Box::new(Monomials::coordinates(names)?), scales))
+        Ok(Self::raw(
+            Box::new(Monomials::of(names, scales, 1..=1)?),
+            scales,
+        ))
     }
 
     /// Observables outside a fit: of standardised coordinates z, with the names of the raw ones.
     ///
     /// Products of degree 4 up to two coordinates and fourth powers beyond, tanh z, and the step
-    /// 1/(1 + e^{−4(z−1)}), which measures how often a coordinate is more than a standard deviation above its mean.
+    /// 1/(1 + e^{−4(z−1)}), which measures how often a coordinate is more than a standard deviation above its mean. Of
+    /// an angle cos 4z, sin 4z and the step of cos z at zero, and of two angles waves of their sum and difference.
     pub(super) fn other(
         names: &[String],
         scales: &Standardiser,
@@ -77,10 +87,27 @@ impl Observables {
         }
         let dim = names.len();
         let texts = |name: &dyn Fn(usize) -> String| {
-            let mut texts: Vec<String> = (0..dim).map(|i| format!("{}^4", name(i))).collect();
-            texts.extend((0..dim).map(|i| format!("tanh({})", name(i))));
-            texts.extend((0..dim).map(|i| format!("1/(1 + exp(-4*({} - 1)))", name(i))));
-            if dim == 2 {
+            let circle = |i: &usize| scales.is_circle(*i);
+            let each = |line: &dyn Fn(String) -> String, angle: &dyn Fn(String) -> String| {
+                let of = |i: usize| {
+                    if circle(&i) {
+                        angle(name(i))
+                    } else {
+                        line(name(i))
+                    }
+                };
+                (0..dim).map(of).collect::<Vec<String>>()
+            };
+            let mut texts = each(&|x| format!("{x}^4"), &|x| format!("cos(4*{x})"));
+            texts.extend(each(&|x| format!("tanh({x})"), &|x| format!("sin(4*{x})")));
+            texts.extend(each(&|x| format!("1/(1 + exp(-4*({x} - 1)))"), &|x| {
+                format!("1/(1 + exp(-4*cos({x})))")
+            }));
+            if dim == 2 && (0..2).all(|i| circle(&i)) {
+                texts.push(format!("sin(2*{} - 2*{})", name(0), name(1)));
+                texts.push(format!("cos(2*{} + 2*{})", name(0), name(1)));
+            }
+            if dim == 2 && !(0..2).any(|i| circle(&i)) {
                 let mixed = |e: i32| format!("{}^{e}*{}^{}", name(0), name(1), 4 - e);
                 texts.extend((1..4).map(mixed));
             }
@@ -108,9 +135,9 @@ impl Observables {
         }
     }
 
-    /// The standardised coordinates.
+    /// The standardised coordinates, cosine and sine of angles.
     pub(super) fn standardised(names: &[String], scales: &Standardiser) -> Result<Self> {
-        let coordinates = Monomials::coordinates(names)?;
+        let coordinates = Monomials::of(names, scales, 1..=1)?;
         Ok(Self::of_standardised(Box::new(coordinates), scales))
     }
 }

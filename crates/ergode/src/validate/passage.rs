@@ -15,7 +15,7 @@ use crate::lagged::Jackknife;
 const FEWEST: f64 = 16.0;
 
 /// Mean time of a passage from below the lower quantile to above the upper one, and back, as its
-/// logarithm; passages too rare for a mean are left out with a note.
+/// logarithm, of coordinates that are no angles; passages too rare for a mean are left out with a note.
 ///
 /// A phase of a trajectory lasts from its first visit of the one set to its next visit of the other.
 /// The mean is the time in all phases over the number of those that ended, so that phases cut off at
@@ -42,7 +42,9 @@ pub(super) fn passages(
         };
         sums.iter().all(|blocks| count(blocks) >= FEWEST)
     };
-    let kept: Vec<usize> = (0..2 * dim).filter(|k| frequent(*k)).collect();
+    // On a circle no state is between two others.
+    let line = |k: &usize| setting.held_out.circle(k / 2).is_none();
+    let kept: Vec<usize> = (0..2 * dim).filter(line).filter(|k| frequent(*k)).collect();
     let label = |k: usize| {
         let (name, [low, high]) = (&setting.held_out.names()[k / 2], config.quantiles);
         let (from, to) = if k.is_multiple_of(2) {
@@ -53,6 +55,7 @@ pub(super) fn passages(
         format!("{name} from quantile {from} to {to}")
     };
     let notes = (0..2 * dim)
+        .filter(line)
         .filter(|k| !kept.contains(k))
         .map(|k| {
             format!(

@@ -5,7 +5,7 @@ use super::floor::Lengths;
 use super::{Rollout, RolloutRole};
 use crate::check::{decorrelation_times, mean_interval};
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser};
+use crate::data::{Circle, Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{Blocking, Jackknife, LagGrid};
 
@@ -24,6 +24,8 @@ pub(super) struct Setting {
     pub(super) scales: Standardiser,
     /// Values of each coordinate of the held-out data, sorted.
     pub(super) sorted: Vec<Vec<f64>>,
+    /// Mean cosine and sine of each coordinate of the held-out data that is an angle; zero of others.
+    pub(super) directions: Vec<[f64; 2]>,
     /// Decorrelation times of the held-out data and of every rollout.
     pub(super) times: Vec<Vec<Option<f64>>>,
     /// Lengths of the records behind every rollout.
@@ -106,6 +108,7 @@ impl Setting {
             }
         };
         let ensembles: Vec<Ensemble> = ensembles.collect();
+        let sorted = sorted(&held_out);
         let roles = rollouts.iter().map(|rollout| rollout.role);
         let records = ensembles.iter().zip(roles).map(|(ensemble, role)| Lengths {
             rollout: duration(ensemble) / duration(&held_out),
@@ -118,7 +121,8 @@ impl Setting {
             records: records.collect(),
             blocks: (config.blocking, block),
             scales: Standardiser::from_ensemble(&held_out)?,
-            sorted: sorted(&held_out),
+            directions: directions(&held_out, &sorted),
+            sorted,
             held_out,
             rollouts: ensembles,
             interval,
@@ -148,6 +152,21 @@ impl Setting {
         let sorted = &self.sorted[coordinate];
         sorted[((sorted.len() - 1) as f64 * fraction).round() as usize]
     }
+}
+
+/// Mean cosine and sine of each coordinate that is an angle, from some of its values.
+fn directions(ensemble: &Ensemble, values: &[Vec<f64>]) -> Vec<[f64; 2]> {
+    let mean = |(circle, values): (Option<Circle>, &Vec<f64>)| {
+        let of = |wave: fn(f64) -> f64| match circle {
+            None => 0.0,
+            Some(circle) => {
+                let sum: f64 = values.iter().map(|x| wave(circle.radians(*x))).sum();
+                sum / values.len().max(1) as f64
+            }
+        };
+        [of(f64::cos), of(f64::sin)]
+    };
+    ensemble.circles().zip(values).map(mean).collect()
 }
 
 /// Decorrelation times, from a thinned record where that resolves them.

@@ -20,10 +20,12 @@ use crate::stats::Fourier;
 const STRETCH: f64 = 4.0;
 /// Longest stretch in samples.
 const LONGEST: usize = 1 << 14;
+/// What an angle is taken for.
+const WAVES: [fn(f64) -> f64; 2] = [f64::cos, f64::sin];
 /// Fewest samples in a stretch, and fewest stretches in a record.
 const FEWEST: usize = 16;
 
-/// The logarithm of the power spectral density of every coordinate, with the variance as its integral
+/// The logarithm of the power spectral density of every coordinate, of an angle θ that of e^{iθ}, with the variance as its integral
 /// over the positive frequencies; a note instead where a record is too short.
 ///
 /// S(f) = 2 Δ |Σ_b w_b (x_b − x̄) e^{−2πifbΔ}|² / Σ_b w_b², averaged over the stretches of a record, with
@@ -149,7 +151,15 @@ impl<'a> Welch<'a> {
                 for &(trajectory, start) in stretches {
                     work.load(&self.ensemble.trajectories()[trajectory], start);
                     for (j, sums) in sums[..dim * bands].chunks_exact_mut(bands).enumerate() {
-                        work.add_power(j, self.setting.scales.mean[j], &window, &self.bands, sums);
+                        let Some(circle) = self.setting.held_out.circle(j) else {
+                            let of = (j, self.setting.scales.mean[j]);
+                            work.add_power(of, |x| x, &window, &self.bands, sums);
+                            continue;
+                        };
+                        for (wave, mean) in WAVES.iter().zip(self.setting.directions[j]) {
+                            let function = |x: f64| wave(circle.radians(x));
+                            work.add_power((j, mean), function, &window, &self.bands, sums);
+                        }
                     }
                     sums[dim * bands] += 1.0;
                     control.advance(1)?;
@@ -189,15 +199,15 @@ impl Work {
     /// Add the mean |X_k|² over each band of coordinate `j` of the stretch to `sums`.
     fn add_power(
         &mut self,
-        j: usize,
-        mean: f64,
+        (j, mean): (usize, f64),
+        function: impl Fn(f64) -> f64,
         window: &[f64],
         bands: &[Range<usize>],
         sums: &mut [f64],
     ) {
         let column = self.rows.iter().skip(j).step_by(self.dim);
         for ((value, x), w) in self.fourier.input.iter_mut().zip(column).zip(window) {
-            *value = w * (x - mean);
+            *value = w * (function(*x) - mean);
         }
         let amplitudes = self.fourier.transform();
         for (sum, band) in sums.iter_mut().zip(bands) {

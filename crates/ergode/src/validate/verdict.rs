@@ -58,6 +58,13 @@ pub(super) const PASSAGES: Words = Words {
              data",
 };
 
+pub(super) const WINDINGS: Words = Words {
+    kind: FindingKind::Winding,
+    curve: "the number of turns per unit of time of",
+    all: "the mean currents of the angles",
+    advice: "raise the degrees of the mobility, and check the period of the angle (space.NAME)",
+};
+
 /// Fewest independent blocks of held-out data for a failure; with fewer only what the eye sees is one.
 const FEWEST_BLOCKS: usize = 16;
 

@@ -7,7 +7,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::Result;
 use crate::lagged::{LagGrid, LaggedConfig, accumulate_pairs};
 use crate::linalg;
-use crate::observable::{Functions, Polynomial, Polynomials, exponents};
+use crate::observable::{Functions, Polynomial, Polynomials, powers};
 
 /// b_m(x_0) ≈ E[φ_m(x_t) | x_0], a polynomial of least squares for every m and lag.
 pub(super) struct Baseline {
@@ -30,7 +30,7 @@ impl Baseline {
         control: &Control,
     ) -> Result<Self> {
         let standardiser = Standardiser::from_ensemble(ensemble)?;
-        let monomials = exponents(ensemble.dim(), degree)?.into_iter();
+        let monomials = powers(ensemble.dim(), degree)?.into_iter();
         let monomials: Vec<_> = monomials.map(|e| Polynomial::monomial(e, 1.0)).collect();
         let monomials = Polynomials::new(ensemble.names(), &standardiser, &monomials)?;
         let (count, m) = (monomials.len(), future.len());

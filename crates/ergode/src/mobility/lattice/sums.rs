@@ -10,7 +10,7 @@ use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, Trajectory};
 use crate::error::{Error, Result};
 use crate::lagged::{LagGrid, LaggedConfig, LaggedSums, Starts, accumulate_shard};
-use crate::observable::{Functions, Monomials, exponents, index};
+use crate::observable::{Functions, Monomials, index, powers};
 
 /// Which correlations are collected on a ring, and what they are meant for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,11 +55,11 @@ impl LatticeConfig {
         let alone = (self.score_degree + flow).max(self.moment_degree());
         let variables = components * (1 + self.distances.len());
         let mut local = Vec::new();
-        for mut alpha in exponents(components, alone)? {
+        for mut alpha in powers(components, alone)? {
             alpha.resize(variables, 0);
             local.push(alpha);
         }
-        for alpha in exponents(components, flow)? {
+        for alpha in powers(components, flow)? {
             for coupled in components..variables {
                 let mut alpha = alpha.clone();
                 alpha.resize(variables, 0);

@@ -14,7 +14,7 @@ use crate::linalg;
 use crate::mobility::TensorBasis;
 use crate::mobility::linear_equations::{Design, LinearEquations, LinearPlan};
 use crate::mobility::weak::{TimeForm, WeakConfig, in_time, stack_columns, tests};
-use crate::observable::{Moments, exponents};
+use crate::observable::{Moments, powers};
 
 /// Equations C(t_k) − C(t_{k−1}) = ∫ ⟨φ_m(x_t) B_n(x_0)⟩ dt, or their derivative form, on a ring.
 ///
@@ -79,7 +79,7 @@ impl LatticeWeak {
         };
         let dim = basis.dim();
         let tests = tests(&sums.moments(&sums.lagged.total())?, dim, &config)?;
-        let polynomials = test_polynomials(tests.view(), &exponents(dim, config.test_degree)?);
+        let polynomials = test_polynomials(tests.view(), &powers(dim, config.test_degree)?);
         let fields = score.local(&sums.config.distances)?;
         let plan = LatticeWeakPlan {
             operators: LocalOperators::new(basis, &polynomials, &fields, &sums.places)?,
@@ -141,7 +141,7 @@ impl LatticeSums {
     /// Polynomials of one site, (n, α), in local monomials, (χ, n).
     fn local(&self, polynomials: ArrayView2<f64>) -> Result<Array2<f64>> {
         let mut local = Array2::zeros((self.places.len(), polynomials.nrows()));
-        let known = exponents(self.standardiser.mean.len(), self.config.test_degree)?;
+        let known = powers(self.standardiser.mean.len(), self.config.test_degree)?;
         for (column, alpha) in polynomials.columns().into_iter().zip(&known) {
             local.row_mut(self.place(alpha)).assign(&column);
         }

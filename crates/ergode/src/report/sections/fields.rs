@@ -7,6 +7,7 @@ use super::grid::Cells;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::mobility::Mobility;
+use crate::model::LangevinModel;
 use crate::report::gaps;
 use crate::report::{
     Arrows, Colours, Figure, Lines, Palette, Panel, PanelContent, Role, Section, Series,
@@ -114,11 +115,10 @@ impl FieldMaps {
             }
             _ => Cells::of_plane(data, CELLS)?,
         };
-        let tile = |centres: &[[f64; 2]]| -> Vec<f64> {
-            let along = |k: usize| centres.iter().map(move |centre| centre[k]);
-            (0..dim).flat_map(along).collect()
-        };
-        let (all, sparse) = (tile(&cells.centres()), tile(&cells.sparse(STRIDE)));
+        let (all, sparse) = (
+            tile(&cells.centres(), dim),
+            tile(&cells.sparse(STRIDE), dim),
+        );
         let arrows = |pair: FieldPair| (dim == 2).then(|| pair.on(&sparse));
         Ok(Self {
             names: data.names().to_vec(),
@@ -129,6 +129,34 @@ impl FieldMaps {
             cells,
         })
     }
+
+    /// The same with the drift that a model has as a fit of its own: on a circle M s + ∇·M lacks a steady turn.
+    /// The current then is b − D s − ∇·D.
+    pub(crate) fn with_drift(mut self, model: &LangevinModel) -> Self {
+        let dim = self.names.len();
+        let (all, sparse) = (self.cells.centres(), self.cells.sparse(STRIDE));
+        let fields = [
+            (Some(&mut self.model), all),
+            (self.model_arrows.as_mut(), sparse),
+        ];
+        for (fields, centres) in fields {
+            let Some(fields) = fields else { continue };
+            let states = tile(&centres, dim);
+            let mut drift = vec![0.0; states.len()];
+            model.drift(&states, &mut drift);
+            let drift = Array2::from_shape_vec(fields.drift.dim(), drift).expect("one per state");
+            let change = &drift - &fields.drift;
+            fields.current += &change;
+            fields.drift = drift;
+        }
+        self
+    }
+}
+
+/// Points of the plane or of the line as a tile, coordinate-major.
+fn tile(centres: &[[f64; 2]], dim: usize) -> Vec<f64> {
+    let along = |k: usize| centres.iter().map(move |centre| centre[k]);
+    (0..dim).flat_map(along).collect()
 }
 
 /// M, drift and irreversible current, beside the exact ones where they are known.
@@ -168,7 +196,7 @@ impl FieldMaps {
         };
         let panels = vec![
             panel("mobility M = D", mobility),
-            panel("drift M s + ∇·M", drift),
+            panel("drift", drift),
             panel("density of the samples", density),
         ];
         Figure::grid(
@@ -193,7 +221,7 @@ impl FieldMaps {
             .with(self.arrows(
                 (
                     "drift",
-                    "Drift M s + ∇·M",
+                    "Drift",
                     "Arrows show the mean displacement in a short time. Colours show the density of the \
                      samples.",
                 ),

@@ -19,6 +19,16 @@ pub(super) struct Cells {
     pub(super) density: Array2<f64>,
 }
 
+/// Mean and standard deviation of a coordinate; of an angle those with which the cells cover one period.
+fn extent(data: &Ensemble, coordinate: usize) -> Result<[f64; 2]> {
+    if let Some(circle) = data.circle(coordinate) {
+        let half = 0.5 * circle.period;
+        return Ok([circle.low + half, half / REACH]);
+    }
+    let scales = Standardiser::from_ensemble(data)?;
+    Ok([scales.mean[coordinate], scales.scale[coordinate]])
+}
+
 impl Cells {
     /// The density of points made from states: `points(state, visit)` calls `visit` with each. `centre`
     /// and `scale` are their mean and standard deviation, `shape` the cells over the reach of both; cells
@@ -71,9 +81,8 @@ impl Cells {
 
     /// Two coordinates of the data as they are.
     pub(super) fn of_plane(data: &Ensemble, cells: usize) -> Result<Self> {
-        let scales = Standardiser::from_ensemble(data)?;
-        let pair = |v: &[f64]| [v[0], v[1]];
-        let scales = [pair(&scales.mean), pair(&scales.scale)];
+        let [first, second] = [extent(data, 0)?, extent(data, 1)?];
+        let scales = [[first[0], second[0]], [first[1], second[1]]];
         Ok(Self::of(data, scales, (cells, cells), |x, visit| {
             visit([x[0], x[1]])
         }))
@@ -81,9 +90,9 @@ impl Cells {
 
     /// The only coordinate of the data.
     pub(super) fn of_line(data: &Ensemble, cells: usize) -> Result<Self> {
-        let scales = Standardiser::from_ensemble(data)?;
+        let [centre, scale] = extent(data, 0)?;
         // One cell of unit width in the other direction.
-        let scales = [[scales.mean[0], 0.0], [scales.scale[0], 0.5 / REACH]];
+        let scales = [[centre, 0.0], [scale, 0.5 / REACH]];
         Ok(Self::of(data, scales, (cells, 1), |x, visit| {
             visit([x[0], 0.0])
         }))

@@ -130,7 +130,7 @@ fn ranges(names: &[String], extents: &[Extent]) -> Table {
         })
 }
 
-fn families(validation: &Validation) -> [(&'static str, &Comparison); 6] {
+fn families(validation: &Validation) -> [(&'static str, &Comparison); 7] {
     [
         ("correlations in the fit", &validation.correlations),
         ("other correlations", &validation.other_correlations),
@@ -138,6 +138,7 @@ fn families(validation: &Validation) -> [(&'static str, &Comparison); 6] {
         ("joint densities", &validation.joints),
         ("log power spectra", &validation.spectra),
         ("log passage times", &validation.passages),
+        ("turns of angles", &validation.windings),
     ]
 }
 
@@ -344,6 +345,9 @@ fn times(validation: &Validation, roles: &[Role]) -> Option<Section> {
             Panel::new("", "time", bars),
         ));
     }
+    if !validation.windings.curves.is_empty() {
+        section = section.with(turns(validation));
+    }
     let mut headings = vec!["coordinate".to_owned(), "data".to_owned()];
     headings.extend(
         validation
@@ -364,4 +368,27 @@ fn times(validation: &Validation, roles: &[Role]) -> Option<Section> {
         table = table.row([name.clone()].into_iter().chain(times).collect::<Vec<_>>());
     }
     Some(section.with(table))
+}
+
+/// Turns per unit of time of the angles.
+fn turns(validation: &Validation) -> Table {
+    let mut headings = vec!["angle", "data"];
+    headings.extend(
+        validation
+            .rollouts
+            .iter()
+            .map(|rollout| rollout.name.as_str()),
+    );
+    let table = Table::new("Turns per unit of time", &headings);
+    let number = |value: f64, error: f64| format!("{} ± {}", digits(value), digits(error));
+    validation
+        .windings
+        .curves
+        .iter()
+        .fold(table, |table, curve| {
+            let rollouts = curve.rollouts.iter();
+            let rollouts = rollouts.map(|rollout| number(rollout.values[0], rollout.error[0]));
+            let cells = [curve.label.clone(), number(curve.data[0], curve.error[0])];
+            table.row(cells.into_iter().chain(rollouts).collect::<Vec<_>>())
+        })
 }

@@ -127,7 +127,7 @@ struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     fn new(standardiser: &'a Standardiser, x0: &[f64], xt: &[f64]) -> Self {
-        let Standardiser { mean, scale } = standardiser;
+        let Standardiser { mean, scale, .. } = standardiser;
         let (dim, n) = (scale.len(), x0.len() / scale.len());
         let joint = (0..2 * dim * n).map(|k| {
             let (row, x) = (

@@ -272,7 +272,7 @@ impl<'a> Conditional<'a> {
     /// t += ŝ^z.
     fn add_stationary_score(&self, noisy: &mut Noisy) {
         let n = noisy.states;
-        let Standardiser { mean, scale } = self.standardiser;
+        let Standardiser { mean, scale, .. } = self.standardiser;
         let raw = |(k, z): (usize, &f32)| mean[k / n] + scale[k / n] * f64::from(*z);
         let x: Vec<f64> = noisy.z.iter().enumerate().map(raw).collect();
         let mut score = vec![0.0; x.len()];
