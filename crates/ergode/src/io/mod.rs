@@ -43,6 +43,7 @@ mod zarr;
 
 pub(crate) use atomic::AtomicFile;
 pub use convert::{Converted, convert_ensemble};
+pub use date::date_of;
 pub use npz::write_arrays;
 pub use options::{ReadOptions, RepeatedTimes};
 pub use read::read_ensemble;

@@ -76,6 +76,7 @@ impl ModelStage {
                 }),
             observation: None,
             truth,
+            skill: None,
             reproduction: None,
         }
     }

@@ -17,6 +17,7 @@ mod rollout;
 mod run;
 mod score;
 mod sizes;
+mod skill;
 mod store;
 mod truth;
 

@@ -305,6 +305,7 @@ fn evidence(
         response,
         climatology: climatology.map(Part::of).transpose()?,
         space_time,
+        skill: None,
     })
 }
 
@@ -396,6 +397,7 @@ impl Runs {
                 response: Part::Missing(reason.into()),
                 climatology: cycle.then(|| Part::Missing(reason.into())),
                 space_time: None,
+                skill: None,
             },
         }
     }
