@@ -1,10 +1,14 @@
 //! Command-line arguments.
 
+mod forecast;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ergode::ReadOptions;
 use ergode::io::RepeatedTimes;
+
+pub(crate) use forecast::Forecast;
 
 /// Learn a Langevin equation from time series and test it on held-out data.
 ///
@@ -36,6 +40,7 @@ pub(crate) enum Command {
     Check(Check),
     Fit(Fit),
     Simulate(Simulate),
+    Forecast(Forecast),
     Eval(Eval),
     Validate(Validate),
     Report(Report),

@@ -10,6 +10,7 @@ mod doctor;
 mod equation;
 mod eval;
 mod fit;
+mod forecast;
 mod generate;
 mod man;
 mod output;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Check(check) => check::run(check, json),
         Command::Fit(fit) => fit::run(fit, json),
         Command::Simulate(simulate) => simulate::run(simulate, json),
+        Command::Forecast(forecast) => forecast::run(forecast, json),
         Command::Eval(eval) => eval::run(eval, json),
         Command::Validate(validate) => validate::run(validate, json),
         Command::Report(report) => report::run(report, json),

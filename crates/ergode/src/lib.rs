@@ -82,6 +82,7 @@ mod control;
 pub mod data;
 mod error;
 pub mod finding;
+pub mod forecast;
 // Parts that several formats share are idle where those are left out.
 #[cfg_attr(
     not(all(feature = "netcdf", feature = "parquet", feature = "zarr")),
@@ -97,6 +98,7 @@ pub mod model;
 pub mod nn;
 pub mod observable;
 pub mod observe;
+pub mod physics;
 pub mod pipeline;
 mod quadrature;
 pub mod random;
@@ -119,7 +121,9 @@ pub use finding::{Finding, Severity, Verdict};
 pub use io::{ReadOptions, convert_ensemble, read_ensemble, write_ensemble};
 pub use memory::budget as memory_budget;
 pub use mobility::Recipe;
-pub use model::{LangevinModel, ModelField, simulate_model, simulation_protocol};
+pub use model::{
+    LangevinModel, ModelField, simulate_model, simulate_model_from, simulation_protocol,
+};
 pub use pipeline::{FitConfig, FitOptions, Fitted, RunFolder, fit, fit_with, validate_model};
 pub use report::Results;
 pub use simulate::Scheme;

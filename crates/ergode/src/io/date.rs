@@ -1,6 +1,7 @@
 //! Calendar dates as times.
 
-use jiff::civil::{Date, Time, date};
+use jiff::civil::{Date, DateTime, Time, date};
+use jiff::{SignedDuration, Unit};
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar, `YYYY-MM-DD` or `YYYY/MM/DD`, with or without
 /// a time of day after a blank or `T`, `HH:MM`, `HH:MM:SS` or with decimals, and with or without `Z`.
@@ -33,9 +34,37 @@ pub(crate) fn days(text: &[u8]) -> Option<f64> {
     Some((whole.as_hours() / 24) as f64 + part.as_secs_f64() / 86_400.0)
 }
 
+/// The date so many days after 1970-01-01, `YYYY-MM-DD`, with the time of day `THH:MM:SS` unless it is midnight;
+/// to the nearest second, and the number itself where it is beyond the years that a date can have.
+pub fn date_of(days: f64) -> String {
+    let start = DateTime::from_parts(date(1970, 1, 1), Time::midnight());
+    let seconds = (days * 86_400.0).round();
+    let moved = SignedDuration::try_from_secs_f64(seconds)
+        .ok()
+        .and_then(|by| start.checked_add(by).ok());
+    match moved.and_then(|moved| moved.round(Unit::Second).ok()) {
+        Some(moved) if moved.time() == Time::midnight() => moved.date().to_string(),
+        Some(moved) => moved.to_string(),
+        None => days.to_string(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::days;
+    use super::{date_of, days};
+
+    #[test]
+    fn days_are_dates_again() {
+        for text in [
+            "1970-01-01",
+            "1969-12-31",
+            "2024-02-29",
+            "2012-01-01T12:30:00",
+        ] {
+            assert_eq!(date_of(days(text.as_bytes()).unwrap()), text);
+        }
+        assert_eq!(date_of(1e12), "1000000000000");
+    }
 
     #[test]
     fn dates_are_counted_and_others_refused() {

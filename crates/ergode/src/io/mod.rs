@@ -44,6 +44,7 @@ mod zarr;
 
 pub(crate) use atomic::AtomicFile;
 pub use convert::{Converted, convert_ensemble};
+pub use date::date_of;
 pub(crate) use json::from_json;
 pub use npz::write_arrays;
 pub use options::{ReadOptions, RepeatedTimes};

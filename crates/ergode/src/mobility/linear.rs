@@ -139,6 +139,14 @@ impl LinearMobility {
         })
     }
 
+    /// The mobility with its coefficients moved by `by`, without their errors.
+    ///
+    /// # Errors
+    /// When there is not one number per coefficient.
+    pub(crate) fn moved(&self, by: ArrayView1<f64>) -> Result<Self> {
+        Self::new(self.basis.clone(), &self.coefficients + &by)
+    }
+
     /// The same mobility with the sampling errors of its coefficients.
     pub(super) fn with_errors(self, errors: Option<CoefficientErrors>) -> Self {
         Self { errors, ..self }

@@ -8,6 +8,7 @@ mod equation;
 mod errors;
 mod parts;
 mod planar;
+mod replicates;
 mod run;
 mod series;
 mod storage;
@@ -20,7 +21,7 @@ pub use advice::{
 };
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
-pub use run::{ModelRun, simulate_model};
+pub use run::{ModelRun, simulate_model, simulate_model_from};
 pub use terms::{ModelEquation, StandardisedTerms, Term, WrittenFactor};
 
 use std::sync::{Arc, OnceLock};

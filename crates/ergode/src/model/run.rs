@@ -1,5 +1,6 @@
 //! Simulations of a model.
 
+use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::LangevinModel;
@@ -35,12 +36,34 @@ pub fn simulate_model(
     control: &Control,
 ) -> Result<ModelRun> {
     let draw = |stream: &mut Stream, x: &mut [f64]| model.draw_start(stream, x);
+    simulate_from(model, &Initial::Drawn(&draw), config, control)
+}
+
+/// Simulate a model from given states, (trajectory, coordinate), otherwise as [`simulate_model`].
+///
+/// # Errors
+/// As [`simulate_model`], and when there is not one state for each trajectory.
+pub fn simulate_model_from(
+    model: &LangevinModel,
+    starts: Array2<f64>,
+    config: &SimulateConfig,
+    control: &Control,
+) -> Result<ModelRun> {
+    simulate_from(model, &Initial::Given(starts), config, control)
+}
+
+fn simulate_from(
+    model: &LangevinModel,
+    initial: &Initial,
+    config: &SimulateConfig,
+    control: &Control,
+) -> Result<ModelRun> {
     let equation = model.equation();
     let config = SimulateConfig {
         seed: Stream::new(config.seed, Purpose::Rollout, 0).next_u64(),
         ..config.clone()
     };
-    let mut simulation = simulate_ensemble(&*equation, &Initial::Drawn(&draw), &config, control)?;
+    let mut simulation = simulate_ensemble(&*equation, initial, &config, control)?;
     let named = simulation.ensemble.with_names(model.names().to_vec())?;
     simulation.ensemble = model.space().wrap(named)?;
     let trajectories = simulation.ensemble.trajectories();

@@ -1,11 +1,13 @@
 //! Relation between the observed record and the state of the model: trend, cycle, delays, noise.
 
+mod ahead;
 mod config;
 mod cycle;
 mod delays;
 mod fit;
 mod signal;
 
+pub use ahead::TrendAhead;
 pub use config::{Auto, Choice, CycleConfig, DelayConfig, ObservationConfig, TrendKind};
 pub use cycle::Cycle;
 pub use delays::{DelayTrial, Delays};

@@ -77,6 +77,7 @@ impl ModelStage {
                 }),
             observation: None,
             truth,
+            skill: None,
             reproduction: None,
         }
     }

@@ -19,6 +19,7 @@ mod rollout;
 mod run;
 mod score;
 mod sizes;
+mod skill;
 mod store;
 mod truth;
 

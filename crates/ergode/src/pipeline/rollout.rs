@@ -312,6 +312,7 @@ fn evidence(
         response,
         climatology: climatology.map(Part::of).transpose()?,
         space_time,
+        skill: None,
     })
 }
 
@@ -406,6 +407,7 @@ impl Runs {
                 response: Part::Missing(reason.into()),
                 climatology: cycle.then(|| Part::Missing(reason.into())),
                 space_time: None,
+                skill: None,
             },
         }
     }

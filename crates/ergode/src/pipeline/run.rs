@@ -13,6 +13,7 @@ use super::learn::{ModelStage, Models, Task};
 use super::policy::{Plan, space_of};
 use super::rollout::{self, Rollouts, Runs, Steps};
 use super::score::near_zero;
+use super::skill;
 use super::store::Store;
 use super::truth::{COMPARED, ExactMobility, compare};
 use crate::check::{CheckReport, check_in_space};
@@ -339,7 +340,13 @@ impl<'a> Run<'a> {
                 Err(error) if blame::allowed(&error, blame::validation_is_set(config)) => {
                     Ok(missing(&error.to_string()))
                 }
-                judged => judged,
+                judged => {
+                    let (validation, mut runs) = judged?;
+                    let parts = (&prepared.training, &prepared.held_states);
+                    let work = || skill::skill(model, parts, &runs, config.seed, control);
+                    runs.evidence.skill = Some(control.within(self.budget.share(0.2), work)?);
+                    Ok((validation, runs))
+                }
             }
         })?;
         let validation = concluded(validation, &prepared.check, &learned.stage, &runs);
@@ -380,6 +387,8 @@ impl<'a> Run<'a> {
         let mut results = stage.results(model.provenance(), seconds, validated, truth);
         results.space = spaces(&model, &results.policy);
         results.equation = model.written_equation().as_ref().map(EquationResults::new);
+        let skill = runs.evidence.skill.as_ref().and_then(Part::done);
+        results.skill = skill.map(|found| found.skill.clone());
         results.observation = prepared.observed.map(|fit| ObservationResults {
             summary: fit.observation.sentences(),
             map: fit.observation,

@@ -19,7 +19,7 @@ pub use figure::{
     Palette, Panel, PanelContent, Role, Series, SeriesStyle,
 };
 pub use page::{Conclusion, Page, Section, SectionPart, Table, write_figures};
-pub use record::{Evidence, FieldRecord, LearnedRecord, Part, RunRecord};
+pub use record::{Evidence, FieldRecord, ForecastRecord, LearnedRecord, Part, RunRecord};
 pub use results::{
     Decision, EquationResults, Measured, MobilityResults, ObservationResults, Reproduced,
     Reproduction, Results, ScoreResults, SpaceResults, Truth, Turns, ValidationResults,
@@ -28,7 +28,7 @@ pub use run::run_page;
 pub use sections::{
     FieldMaps, FieldPair, NetworkResiduals, ResidualLines, SpaceTime, SpaceTimeWindow, SpinClosure,
     SpinMaps, check_page, check_section, climatology_section, entropy_section, equation_section,
-    field_section, fit_section, hovmoeller_figure, residual_section, response_section,
-    ring_sections, score_section, spectrum_section, spin_section, structure_section,
-    validation_page, validation_sections,
+    field_section, fit_section, forecast_section, hovmoeller_figure, residual_section,
+    response_section, ring_sections, score_section, spectrum_section, spin_section,
+    structure_section, validation_page, validation_sections,
 };

@@ -7,6 +7,7 @@ use super::results::Results;
 use super::{FieldMaps, NetworkResiduals, SpaceTime, SpinMaps};
 use crate::check::CheckReport;
 use crate::error::Result;
+use crate::forecast::{ForecastReferences, ForecastSkill};
 use crate::mobility::{MobilityFit, Structure};
 use crate::observe::Observation;
 use crate::score::ScoreCertificate;
@@ -109,4 +110,16 @@ pub struct Evidence {
     pub climatology: Option<Part<Climatology>>,
     /// A ring in space and time, data and model.
     pub space_time: Option<Part<SpaceTime>>,
+    /// Skill of forecasts of the held-out data; none in runs of versions before it.
+    #[serde(default)]
+    pub skill: Option<Part<ForecastRecord>>,
+}
+
+/// Skill of forecasts, with the forecasts that they are compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ForecastRecord {
+    /// Scores by lead.
+    pub skill: ForecastSkill,
+    /// Climatology and linear inverse model of the training data.
+    pub references: ForecastReferences,
 }

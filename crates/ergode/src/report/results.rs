@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Verdict;
+use crate::forecast::ForecastSkill;
 use crate::mobility::Recipe;
 use crate::model::{ModelEquation, Term};
 use crate::observe::{DelayTrial, Observation};
@@ -42,6 +43,9 @@ pub struct Results {
     pub equation: Option<EquationResults>,
     /// The comparison with held-out data.
     pub validation: ValidationResults,
+    /// Skill of forecasts of held-out data, where it could be measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub skill: Option<ForecastSkill>,
     /// Irreversibility of the model.
     pub entropy_production: Option<Measured>,
     /// Relation between record and state, if they differ.

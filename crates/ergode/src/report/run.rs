@@ -2,14 +2,14 @@
 
 use super::benchmark::{benchmark_sections, benchmark_title};
 use super::equation::equation_lines;
-use super::record::{FieldRecord, Part, RunRecord};
+use super::record::{FieldRecord, ForecastRecord, Part, RunRecord};
 use super::results::Results;
 use super::sections::validation_conclusion;
 use super::{
     Page, Section, SectionPart, Table, check_section, climatology_section, entropy_section,
-    equation_section, field_section, fit_section, hovmoeller_figure, residual_section,
-    response_section, score_section, spectrum_section, spin_section, structure_section,
-    validation_sections,
+    equation_section, field_section, fit_section, forecast_section, hovmoeller_figure,
+    residual_section, response_section, score_section, spectrum_section, spin_section,
+    structure_section, validation_sections,
 };
 
 /// The page of a run: verdict first, then the equation, the record, score and mobility, the validation,
@@ -117,6 +117,9 @@ fn learned(record: &RunRecord) -> Vec<Section> {
 fn evidence(record: &RunRecord) -> Vec<Section> {
     let evidence = &record.evidence;
     let mut sections = Vec::new();
+    let about = ("forecast", "Forecast skill", "The skill of forecasts was");
+    let draw = |found: &ForecastRecord| forecast_section(&found.skill);
+    sections.extend(evidence.skill.as_ref().map(|part| shown(part, about, draw)));
     let about = (
         "climatology",
         "Mean and variance by phase",

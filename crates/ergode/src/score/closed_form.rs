@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView1};
 use serde::{Deserialize, Serialize, Serializer, ser::Error as _};
 
 use super::confinement::Confinement;
@@ -182,6 +182,19 @@ impl ClosedFormScore {
     /// ∂_i Σ_k β_k ψ_k(z), one polynomial of standardised coordinates per component, where the fields are
     /// gradients of monomials.
     pub(crate) fn component_polynomials(&self) -> Option<Vec<Polynomial>> {
+        let potential = self.potential_polynomial()?;
+        Some((0..self.dim()).map(|i| potential.derivative(i)).collect())
+    }
+
+    /// The same score with its coefficients moved by `by`, without their errors; none in fields that cannot be
+    /// stored.
+    pub(crate) fn moved(&self, by: ArrayView1<f64>) -> Option<Self> {
+        let fields = self.fields.stored()?.into();
+        Self::new(fields, self.confinement.clone(), &self.coefficients + &by).ok()
+    }
+
+    /// Σ_k β_k ψ_k(z), a polynomial of standardised coordinates, where the fields are gradients of monomials.
+    pub(crate) fn potential_polynomial(&self) -> Option<Polynomial> {
         let Some(StoredFields::Gradients(StoredLibrary::Monomials(monomials))) =
             self.fields.stored()
         else {
@@ -191,7 +204,7 @@ impl ClosedFormScore {
         for (exponents, beta) in monomials.exponents().into_iter().zip(&self.coefficients) {
             potential.add_scaled(*beta, &Polynomial::monomial(exponents, 1.0));
         }
-        Some((0..self.dim()).map(|i| potential.derivative(i)).collect())
+        Some(potential)
     }
 
     fn components(&self) -> Option<&Polynomials> {
