@@ -530,7 +530,11 @@ fn slow_short_trajectories_beside_a_long_one_do_not_spoil_a_fit() {
     };
     let difference: Array2<f64> = found(&mixed) - found(&long);
     let worst = largest(difference.iter().copied());
-    println!("{worst:.3}: {:?} instead of {:?}", found(&mixed), found(&long));
+    println!(
+        "{worst:.3}: {:?} instead of {:?}",
+        found(&mixed),
+        found(&long)
+    );
     assert!(worst < 0.2, "{worst}");
     let parts = mixed.split(0.25, 1.0).unwrap();
     let share = parts.1.samples() as f64 / mixed.samples() as f64;

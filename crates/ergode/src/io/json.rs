@@ -142,10 +142,7 @@ impl<'de> EnumAccess<'de> for Variant {
     type Error = Error;
     type Variant = Numbers;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(
-        self,
-        seed: V,
-    ) -> Result<(V::Value, Numbers), Error> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Numbers), Error> {
         let variant: Keys = self.variant.into_deserializer();
         Ok((seed.deserialize(variant)?, Numbers(self.content)))
     }
