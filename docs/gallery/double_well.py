@@ -6,8 +6,8 @@ from _panels import correlation
 
 import ergode as eg
 
-# dx = (x - x^3) dt + sqrt(2 T) dW with T = 0.2, as in any text-book; Euler steps of 0.005, every 40th kept.
-T, step, rng = 0.2, 0.005, np.random.default_rng(4)
+# dx = (x - x^3) dt + sqrt(2 T) dW with T = 0.1, as in any text-book; Euler steps of 0.005, every 40th kept.
+T, step, rng = 0.1, 0.005, np.random.default_rng(4)
 x, kept = rng.choice([-1.0, 1.0], 16), []
 for k in range(80_000):
     if k % 40 == 0:
@@ -17,11 +17,14 @@ data = eg.Ensemble(np.array(kept).T[:, :, None], dt=40 * step)
 model = eg.Langevin(options={"limits.seconds": 3000}).fit(data)
 print(model.validation_, model.equation(), sep="\n\n")
 
-# Kramers: rate of leaving a well, 1/(2 pi) sqrt(U''(1) |U''(0)|) exp(-dU/T), U = x^4/4 - x^2/2.
-kramers = np.sqrt(2) / (2 * np.pi) * np.exp(-0.25 / T)
-new = np.sign(model.simulate(time=2000, save_every=0.2, trajectories=64, seed=2).x[:, :, 0])
-crossings = np.sum(np.abs(np.diff(new, axis=1)) > 1) / (64 * 2000)
-print(f"zero crossings of the model: {crossings:.3f} per unit time; Kramers' rate: {kramers:.3f}")
+# Passages from -1 to 1 and back. Exact mean time: 1/T int_-1^1 exp(U(y)/T) int_-inf^y exp(-U(z)/T) dz dy.
+z = np.linspace(-3, 1, 40_001)
+U = z**4 / 4 - z**2 / 2
+inner = np.cumsum(np.exp(-U / T)) * (z[1] - z[0])
+exact = np.sum((np.exp(U / T) * inner)[z >= -1]) * (z[1] - z[0]) / T
+paths = model.simulate(time=5000, save_every=0.05, trajectories=64, seed=2).x[:, :, 0]
+passages = sum(np.sum(np.diff(np.sign(path[np.abs(path) > 1])) != 0) for path in paths)
+print(f"mean passage time: model {64 * 5000 / passages:.1f}, exact {exact:.1f}")
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
 left.plot(data.dt * np.arange(1000), data.x[0, :1000, 0], lw=0.6)

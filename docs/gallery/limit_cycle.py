@@ -11,8 +11,9 @@ data = system.generate(time=200, save_every=0.2, trajectories=16, seed=1)
 model = eg.Langevin(seed=0, options={"limits.seconds": 3000}).fit(data)
 x = data.x.reshape(-1, 2)
 print(model.validation_, model.equation(), sep="\n\n")
-print(f"error of the drift: {error(model.drift(x), system.drift(x)):.1f} %")
-print(f"error of the diffusion: {error(model.diffusion(x), system.diffusion(x)):.1f} %")
+turn = system.parameters["omega"] * np.stack([-x[:, 1], x[:, 0]], axis=1)
+exact = x * (1 - np.sum(x**2, axis=1, keepdims=True)) + turn
+print(system, f"error of the drift: {error(model.drift(x), exact):.1f} %", sep="\n")
 
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(11, 3.2), layout="constrained")
 left.plot(*data.x[0, :150].T, ".-", lw=0.5, ms=3)
