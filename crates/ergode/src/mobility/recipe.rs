@@ -170,6 +170,9 @@ pub struct RecipeFit {
 
 /// Most functions in a Galerkin space; the cost grows with the cube.
 const MOST_FUNCTIONS: usize = 130;
+/// The same where some coordinates are angles, and the highest degrees of D and of b of several coordinates then.
+const MOST_WITH_WAVES: usize = 64;
+const WAVE_DEGREES: (usize, usize) = (2, 4);
 /// Lags of the weak form, the last at the horizon or at the end of this many.
 const WEAK_LAGS: usize = 20;
 /// Multiplications that the statistics of a long record may take, about a minute on two cores; beyond, every
@@ -229,15 +232,20 @@ impl Spaces {
         }
     }
 
-    /// The same where some coordinates are angles: of these there are two waves of each degree, so that a lower
-    /// degree gives as many functions.
+    /// The same where some coordinates are angles: of these there are two waves of each degree, and a product of
+    /// two waves is two waves, so that a lower degree gives as many functions and equations are as dear.
     fn with_circles(mut self, standardiser: &Standardiser) -> Result<Self> {
         for space in [&mut self.generator, &mut self.semigroup] {
-            while space.degree > 1 && exponents(standardiser, space.degree)?.len() > MOST_FUNCTIONS
-            {
+            let functions = |degree: usize| exponents(standardiser, degree).map(|e| e.len());
+            while space.degree > 1 && functions(space.degree)? > MOST_WITH_WAVES {
                 space.degree -= 1;
             }
             space.test_degree = space.test_degree.min(space.degree);
+        }
+        if standardiser.scale.len() > 1 {
+            let most = WAVE_DEGREES;
+            let (d, b) = self.generator_top;
+            self.generator_top = (d.min(most.0), b.min(most.1));
         }
         Ok(self)
     }

@@ -19,7 +19,8 @@ const PERIODS: [f64; 8] = [TAU, PI, 360.0, 180.0, 1.0, 2.0, 24.0, 12.0];
 /// whose steps are looked at.
 const NEAR: f64 = 0.6;
 const SEAM: f64 = 0.1;
-/// The fraction of the near steps from there that must cross the seam.
+/// The fraction of the steps from there that must be near, and of these that must cross the seam.
+const NEAR_SEAM: f64 = 0.45;
 const CROSSING: f64 = 0.2;
 
 /// The period, and the number of steps across the seam, where samples fill all of the range and steps are short or
@@ -103,7 +104,7 @@ impl Steps {
         let near_everywhere = (self.short + self.wraps) as f64 / all;
         self.wraps >= 10 * WRAPS
             && near_everywhere > NEAR
-            && near > NEAR * from_seam
+            && near > NEAR_SEAM * from_seam
             && across > CROSSING * near
     }
 }
