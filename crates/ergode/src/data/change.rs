@@ -71,7 +71,12 @@ impl Ensemble {
             values.into()
         };
         let names = chosen.iter().map(|&j| self.names()[j].clone());
-        Self::new(self.with_values(choose))?.with_names(names.collect())
+        let walls = match self.has_walls() {
+            true => chosen.iter().map(|&j| self.walls(j)).collect(),
+            false => Vec::new(),
+        };
+        let columns = Self::new(self.with_values(choose))?.with_names(names.collect())?;
+        Ok(columns.with_walls(walls))
     }
 
     fn with_values(&self, values: impl Fn(&Trajectory) -> Values) -> Vec<Trajectory> {

@@ -61,7 +61,12 @@ pub struct Ensemble {
     samples: usize,
     partial_gaps: usize,
     repeated_rows: usize,
+    /// The lower and the upper wall of every coordinate; empty where there are none.
+    walls: Vec<Walls>,
 }
+
+/// The lower and the upper wall of a coordinate, where it has any.
+pub(crate) type Walls = [Option<f64>; 2];
 
 impl Ensemble {
     /// Checks `trajectories` and finds their segments.
@@ -92,6 +97,7 @@ impl Ensemble {
             segments,
             partial_gaps,
             repeated_rows: 0,
+            walls: Vec::new(),
         })
     }
 
@@ -209,6 +215,23 @@ impl Ensemble {
 
     pub(crate) fn with_repeated_rows(mut self, rows: usize) -> Self {
         self.repeated_rows = rows;
+        self
+    }
+
+    /// The walls of a coordinate.
+    pub(crate) fn walls(&self, j: usize) -> Walls {
+        self.walls.get(j).copied().unwrap_or_default()
+    }
+
+    /// True where a coordinate has a wall.
+    pub(crate) fn has_walls(&self) -> bool {
+        !self.walls.is_empty()
+    }
+
+    /// The same rows of coordinates with these walls.
+    pub(crate) fn with_walls(mut self, walls: Vec<Walls>) -> Self {
+        let any = walls.iter().flatten().any(Option::is_some);
+        self.walls = if any { walls } else { Vec::new() };
         self
     }
 
@@ -372,6 +395,7 @@ impl Ensemble {
             units: self.units.clone(),
             partial_gaps: 0,
             repeated_rows: self.repeated_rows,
+            walls: self.walls.clone(),
         })
     }
 
@@ -449,6 +473,7 @@ impl Ensemble {
         ensemble.names.clone_from(&self.names);
         ensemble.units.clone_from(&self.units);
         ensemble.repeated_rows = self.repeated_rows;
+        ensemble.walls.clone_from(&self.walls);
         Ok(ensemble)
     }
 

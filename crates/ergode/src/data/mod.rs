@@ -21,6 +21,7 @@ mod support;
 mod trajectory;
 
 pub(crate) use dtype::{Dtype, Element};
+pub(crate) use ensemble::Walls;
 pub(crate) use ensemble::default_names;
 pub use ensemble::{BurnIn, Ensemble, Units};
 pub(crate) use facts::Facts;

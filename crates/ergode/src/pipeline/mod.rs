@@ -19,12 +19,14 @@ mod score;
 mod sizes;
 mod store;
 mod truth;
+mod walls;
 
 pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use ring::{RingConfig, RingSpan};
 pub use rollout::{Runs, validate_model};
+pub use walls::detect_walls;
 
 use crate::control::Control;
 use crate::data::Ensemble;
