@@ -41,6 +41,7 @@ mod score_confinement;
 mod score_fields;
 mod score_neural;
 mod simulate;
+mod space_walls;
 mod support;
 mod systems;
 mod systems_stationary;

@@ -41,6 +41,7 @@ pub(crate) fn fit_case(case: &Case, setting: &Setting) -> Value {
         "seconds": seconds, "verdict": results.validation.verdict, "recipe": results.recipe,
         "recipe_reason": results.recipe_reason, "reasons": results.validation.reasons,
         "chi2_per_equation": results.mobility.chi2_per_equation, "wall_s": results.wall_s,
+        "space": results.space,
     });
     let is_record = fitted.model.dim() == record.ensemble.dim() && results.observation.is_none();
     if let (Some(truth), true) = (&record.truth, is_record) {

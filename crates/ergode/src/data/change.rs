@@ -76,12 +76,16 @@ impl Ensemble {
             }
             values.into()
         };
+        let walls = match self.has_walls() {
+            true => chosen.iter().map(|&j| self.walls(j)).collect(),
+            false => Vec::new(),
+        };
         let circles = match self.has_circles() {
             true => chosen.iter().map(|&j| self.circle(j)).collect(),
             false => Vec::new(),
         };
         let columns = Self::new(self.with_values(choose))?.with_names(names)?;
-        Ok(columns.marked(circles))
+        Ok(columns.with_walls(walls).marked(circles))
     }
 
     fn with_values(&self, values: impl Fn(&Trajectory) -> Values) -> Vec<Trajectory> {

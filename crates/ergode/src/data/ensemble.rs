@@ -64,7 +64,12 @@ pub struct Ensemble {
     repeated_rows: usize,
     /// The circle of every coordinate that is an angle; empty where none is.
     circles: Vec<Option<Circle>>,
+    /// The lower and the upper wall of every coordinate; empty where there are none.
+    walls: Vec<Walls>,
 }
+
+/// The lower and the upper wall of a coordinate, where it has any.
+pub(crate) type Walls = [Option<f64>; 2];
 
 impl Ensemble {
     /// Checks `trajectories` and finds their segments.
@@ -96,6 +101,7 @@ impl Ensemble {
             partial_gaps,
             repeated_rows: 0,
             circles: Vec::new(),
+            walls: Vec::new(),
         })
     }
 
@@ -224,6 +230,23 @@ impl Ensemble {
     /// The same rows with these coordinates as angles; an empty list where none is.
     pub(super) fn marked(mut self, circles: Vec<Option<Circle>>) -> Self {
         self.circles = circles;
+        self
+    }
+
+    /// The walls of a coordinate.
+    pub(crate) fn walls(&self, j: usize) -> Walls {
+        self.walls.get(j).copied().unwrap_or_default()
+    }
+
+    /// True where a coordinate has a wall.
+    pub(crate) fn has_walls(&self) -> bool {
+        !self.walls.is_empty()
+    }
+
+    /// The same rows of coordinates with these walls.
+    pub(crate) fn with_walls(mut self, walls: Vec<Walls>) -> Self {
+        let any = walls.iter().flatten().any(Option::is_some);
+        self.walls = if any { walls } else { Vec::new() };
         self
     }
 
@@ -388,6 +411,7 @@ impl Ensemble {
             partial_gaps: 0,
             repeated_rows: self.repeated_rows,
             circles: self.circles.clone(),
+            walls: self.walls.clone(),
         })
     }
 
@@ -466,6 +490,7 @@ impl Ensemble {
         ensemble.units.clone_from(&self.units);
         ensemble.repeated_rows = self.repeated_rows;
         ensemble.circles.clone_from(&self.circles);
+        ensemble.walls.clone_from(&self.walls);
         Ok(ensemble)
     }
 

@@ -23,6 +23,7 @@ mod trajectory;
 
 pub(crate) use circle::Circle;
 pub(crate) use dtype::{Dtype, Element};
+pub(crate) use ensemble::Walls;
 pub(crate) use ensemble::default_names;
 pub use ensemble::{BurnIn, Ensemble, Units};
 pub(crate) use facts::Facts;

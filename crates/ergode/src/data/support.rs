@@ -21,7 +21,8 @@ const MARGIN: f64 = 1e-6;
 /// The part of the space of standardised coordinates that holds samples.
 ///
 /// In up to three dimensions the box that holds every sample is cut into cells, and a cell belongs
-/// to the support when it or a neighbour holds a sample. In more dimensions the support is the box;
+/// to the support when it or a neighbour holds a sample. Where samples end close to a wall, the box ends at the
+/// wall. In more dimensions the support is the box;
 /// on a ring ([`Support::lattice`]) it is the cells of one site, shared by all sites. Every cell knows the
 /// nearest cell of the support, so that [`Support::nearest`] takes the same short time everywhere.
 ///
@@ -385,13 +386,24 @@ fn either(mut a: Vec<bool>, b: Vec<bool>) -> Vec<bool> {
     a
 }
 
-/// The smallest box of standardised coordinates that holds every sample.
+/// The smallest box of standardised coordinates that holds every sample, and reaches to the walls that are
+/// close to them.
 fn sampled_box(
     ensemble: &Ensemble,
     standardiser: &Standardiser,
     control: &Control,
 ) -> Result<(Vec<f64>, Vec<f64>)> {
+    /// Distance of a wall from the nearest sample, as a fraction of the range.
+    const CLOSE: f64 = 0.05;
     let (mut low, mut high) = ensemble.bounds(control)?;
+    for j in 0..ensemble.dim() {
+        let close = CLOSE * (high[j] - low[j]);
+        let [floor, ceiling] = ensemble.walls(j);
+        low[j] = floor.filter(|wall| low[j] - wall < close).unwrap_or(low[j]);
+        high[j] = ceiling
+            .filter(|wall| wall - high[j] < close)
+            .unwrap_or(high[j]);
+    }
     standardiser.forward(&mut low);
     standardiser.forward(&mut high);
     Ok((low, high))

@@ -95,6 +95,14 @@ impl CoefficientErrors {
         })
     }
 
+    /// The same blocks with other deviations.
+    pub(crate) fn with_deviations(self, deviations: &Array2<f64>) -> Self {
+        Self {
+            deviations: deviations.clone(),
+            ..self
+        }
+    }
+
     /// Refuse errors of another number of coefficients, which a damaged file may have.
     pub(crate) fn require(&self, coefficients: usize) -> Result<()> {
         let named = [0, self.deviations.nrows()].contains(&self.blocks.nrows());

@@ -26,6 +26,7 @@ mod restandardise;
 mod result;
 mod semigroup;
 mod structure;
+mod walls;
 mod weak;
 
 pub use basis::TensorBasis;
@@ -66,6 +67,7 @@ pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
+pub use walls::{EdgeKind, edge_kinds};
 pub use weak::{TimeForm, Weak, WeakConfig, WeakPlan};
 
 use std::ops::Range;

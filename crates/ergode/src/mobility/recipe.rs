@@ -19,6 +19,7 @@ use super::noise::{self, MeasurementNoise, NoiseEstimate};
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Ends, Semigroup, SemigroupConfig};
+use super::walls;
 use super::weak::{TimeForm, Weak, WeakConfig};
 use crate::check::decorrelation_times;
 use crate::clock::Clock;
@@ -314,6 +315,13 @@ pub fn fit_mobility_recipe(
     if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
         return fit(config.recipe);
     }
+    if ensemble.has_walls() {
+        let mut found = fit(Recipe::Semigroup)?;
+        found.reason = "between walls the form of M holds, whether or not the noise vanishes at them, and gives \
+                        the drift without a score"
+            .into();
+        return Ok(found);
+    }
     match (fit(Recipe::Generator), fit(Recipe::Semigroup)) {
         (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
         (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
@@ -470,7 +478,8 @@ const CURRENT_DEGREE: usize = 4;
 /// Degree of D and R with which measurement noise is first estimated.
 const FIRST_DEGREE: usize = 2;
 
-/// The fit with D positive; an odd degree of D is raised by one first, if it may be.
+/// The fit with D positive; an odd degree of D is raised by one first, if it may be. Between walls D need not be
+/// positive beyond them, and may be zero at them.
 fn positive(
     fit: MobilityFit,
     equations: &dyn Fn(usize, usize) -> Result<Box<dyn Equations>>,
@@ -479,6 +488,9 @@ fn positive(
     top: (usize, usize),
     control: &Control,
 ) -> Result<MobilityFit> {
+    if ensemble.has_walls() && walls::positive_between(&fit.mobility, ensemble)? {
+        return Ok(fit);
+    }
     let inside = fit.mobility.psd_violation(ensemble) == 0.0;
     if inside && tail_violation(&fit.mobility, ensemble) == 0.0 {
         return Ok(fit);
@@ -738,9 +750,13 @@ impl Plan {
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
             None => {
-                let ladder = config.ladder(self.lowest(), top);
+                let ladder = config.ladder(self.lowest(ensemble), top);
                 fit_mobility_ladder(&equations, &ladder, control)?
             }
+        };
+        let fit = match ensemble.has_walls() {
+            true => walls::vanishing(fit, ensemble)?,
+            false => fit,
         };
         let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
         let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
@@ -748,6 +764,9 @@ impl Plan {
             let both = Ends::BothLeading(leading);
             let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;
+        }
+        if self.recipe == Recipe::Semigroup && ensemble.has_walls() {
+            fit = walls::with_drift(fit, sums, ensemble, self.spaces.generator_top.1)?;
         }
         if self.recipe == Recipe::Generator {
             let degree = CURRENT_DEGREE.min(self.spaces.top.1);
@@ -758,11 +777,14 @@ impl Plan {
         Ok((fit, mean))
     }
 
-    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift.
-    fn lowest(&self) -> (usize, usize) {
+    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; D quadratic
+    /// between the walls of one coordinate, at which it may vanish.
+    fn lowest(&self, ensemble: &Ensemble) -> (usize, usize) {
+        let walls = ensemble.dim() == 1 && ensemble.has_walls();
+        let diffusion = if walls { 2 } else { 0 };
         match self.recipe {
-            Recipe::Generator => (0, 1),
-            _ => (0, 0),
+            Recipe::Generator => (diffusion, 1),
+            _ => (diffusion, 0),
         }
     }
 

@@ -40,6 +40,11 @@ impl Default for StepConfig {
     }
 }
 
+/// The tolerance between walls, where errors fall slowly with the step, at least, and the number of tolerances up
+/// to which an error is only information.
+const WALLED: f64 = 0.01;
+const SLOW: f64 = 3.0;
+
 /// What was found at one step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepTrial {
@@ -262,6 +267,11 @@ pub fn advise_step(
     control: &Control,
 ) -> Result<StepAdvice> {
     require_positive("tolerance", config.tolerance)?;
+    let walled = model.space().has_walls();
+    let config = &StepConfig {
+        tolerance: config.tolerance.max(if walled { WALLED } else { 0.0 }),
+        ..*config
+    };
     let fastest = model.fastest_time();
     let equation = model.equation();
     let mut trials: Vec<StepTrial> = Vec::new();
@@ -295,7 +305,19 @@ pub fn advise_step(
             false => dt = round_down(0.5 * dt),
         }
     }
-    Ok(conclude(trials, config.tolerance))
+    let mut advice = conclude(trials, config.tolerance);
+    let slow = |trial: &StepTrial| trial.bound() <= SLOW * config.tolerance;
+    if walled && advice.trials.iter().any(slow) {
+        advice.finding.iter_mut().for_each(at_walls);
+    }
+    Ok(advice)
+}
+
+/// Where noise vanishes at a wall, the error falls with a small power of the step: one that is not large is
+/// judged by the comparison with the data alone.
+fn at_walls(finding: &mut Finding) {
+    finding.severity = Severity::Info;
+    finding.message += "; errors fall slowly with the step where the noise vanishes at a wall";
 }
 
 /// The best of the trials.
@@ -378,8 +400,8 @@ fn attempt(
         .filter(|pair| pair.iter().all(|v| v.is_finite()))
         .collect();
     let order = match config.scheme {
-        Scheme::Euler => 1,
-        Scheme::Platen => 2,
+        Scheme::Platen if !model.space().has_walls() => 2,
+        Scheme::Euler | Scheme::Platen => 1,
     };
     let factor = 1.0 / (1.0 - 0.5f64.powi(order));
     let n = finite.len() as f64;

@@ -466,6 +466,22 @@ impl LangevinModel {
         self.factor(out)
     }
 
+    /// Number of states of a tile where D is not positive definite; `tensors` is lost. Between walls, where D may
+    /// vanish, with a twentieth of its mean added.
+    pub(crate) fn indefinite(&self, x: &[f64], tensors: &mut [f64]) -> usize {
+        const PART: f64 = 0.05;
+        self.mobility.mobility(x, tensors);
+        if self.space.has_walls() {
+            let (dim, n) = (self.dim(), x.len() / self.dim());
+            for (i, scale) in self.scale().iter().enumerate() {
+                let raise = PART * self.pull_rate() * scale * scale;
+                let diagonal = &mut tensors[(i * dim + i) * n..][..n];
+                diagonal.iter_mut().for_each(|d| *d += raise);
+            }
+        }
+        self.factor(tensors)
+    }
+
     /// σ = √2 Σ, the noise in the convention dx = F dt + σ dW; see [`LangevinModel::noise_factor`].
     pub fn noise_amplitude(&self, x: &[f64], out: &mut [f64]) -> usize {
         let repaired = self.noise_factor(x, out);

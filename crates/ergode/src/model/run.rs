@@ -91,7 +91,7 @@ fn count(model: &LangevinModel, trajectory: &Trajectory, control: &Control) -> R
         tensors.resize(model.dim() * states.len(), 0.0);
         counts[0] += rows.len();
         counts[1] += model.out_of_support(&states);
-        counts[2] += model.noise_factor(&states, &mut tensors);
+        counts[2] += model.indefinite(&states, &mut tensors);
         control.advance(0)?;
     }
     Ok(counts)

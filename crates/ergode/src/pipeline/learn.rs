@@ -13,15 +13,16 @@ use super::config::FitConfig;
 use super::fallback::{self, Search};
 use super::found::MobilityFound;
 use super::mobility::{by_network, by_recipe, find_mobility, find_structure};
-use super::policy::{NOISE, Plan, RECIPE};
+use super::policy::{NOISE, Plan, RECIPE, space_of};
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::COMPARED;
+use super::walls;
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
-use crate::mobility::{MeasurementNoise, Mobility, MobilityFit, Recipe, Structure};
+use crate::mobility::{MeasurementNoise, Mobility, MobilityFit, Recipe, Structure, edge_kinds};
 use crate::model::{LangevinModel, Provenance, StoredScore};
 use crate::observe::Observation;
 use crate::report::{
@@ -183,7 +184,11 @@ impl Task<'_> {
         let entropy = || self.entropy(&model, mobility.fit.as_ref(), noisy, control);
         let entropy = control.within(self.budget.share(0.1), entropy)?;
         seconds.insert("model".to_owned(), clock.seconds());
-        findings.extend(found.certificate.findings.clone());
+        let mut of_score = found.certificate.findings.clone();
+        if model.has_fitted_drift() && model.space().has_walls() {
+            of_score.iter_mut().for_each(walls::leave_to_report);
+        }
+        findings.extend(of_score);
         let warnings = mobility.results.warnings.iter();
         findings.extend(
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
@@ -220,6 +225,17 @@ impl Task<'_> {
         if self.plan.noise != MeasurementNoise::None && mobility.noise.is_none() {
             let reason = "the correction failed";
             Plan::decide(&mut decisions, NOISE, "no correction", reason);
+        }
+        let kinds = match self.training.has_walls() {
+            true => edge_kinds(mobility.mobility.as_mobility(), self.training),
+            false => Vec::new(),
+        };
+        for (name, kinds) in self.training.names().iter().zip(kinds) {
+            let matter = space_of(name);
+            let made = decisions.iter_mut().find(|made| made.decision == matter);
+            if let (Some(made), true) = (made, kinds.iter().any(Option::is_some)) {
+                made.reason += &format!("; {}", walls::described(kinds));
+            }
         }
         let choice = format!("{}, {}", mobility.recipe, mobility.results.kind);
         Plan::decide(&mut decisions, RECIPE, choice, &mobility.reason);

@@ -22,6 +22,7 @@ mod sizes;
 mod skill;
 mod store;
 mod truth;
+mod walls;
 
 pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
 pub use fitted::Fitted;
@@ -29,6 +30,7 @@ pub use folder::RunFolder;
 pub use keys::ConfigKey;
 pub use ring::{RingConfig, RingSpan};
 pub use rollout::{Runs, validate_model};
+pub use walls::detect_walls;
 
 use crate::control::Control;
 use crate::data::Ensemble;

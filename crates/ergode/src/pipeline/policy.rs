@@ -81,7 +81,12 @@ impl Plan {
         made.map_or(String::new(), |made| made.reason.clone())
     }
 
-    fn choose(&mut self, decision: &str, choice: impl Into<String>, reason: impl Into<String>) {
+    pub(super) fn choose(
+        &mut self,
+        decision: &str,
+        choice: impl Into<String>,
+        reason: impl Into<String>,
+    ) {
         Self::decide(&mut self.decisions, decision, choice, reason);
     }
 

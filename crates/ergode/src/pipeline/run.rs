@@ -21,6 +21,7 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity};
+use crate::mobility::edge_kinds;
 use crate::model::LangevinModel;
 use crate::observe::{Observation, ObservationFit, fit_observation};
 use crate::report::{
@@ -155,6 +156,7 @@ impl<'a> Run<'a> {
         };
         let mut plan = Plan::for_record(&check, &observation, config)?;
         plan.noticed.extend(self.left_out.clone());
+        plan.find_walls(record, &check, config, self.control)?;
         let record = &plan.space.admit(record)?;
         refuse_unusable(
             &config.validate,
@@ -349,7 +351,7 @@ impl<'a> Run<'a> {
                 }
             }
         })?;
-        let validation = concluded(validation, &prepared.check, &learned.stage, &runs);
+        let validation = concluded(validation, prepared, &learned.stage, &runs);
         Ok(((validation, runs), spent))
     }
 
@@ -385,7 +387,7 @@ impl<'a> Run<'a> {
         });
         let validated = runs.results(&validation);
         let mut results = stage.results(model.provenance(), seconds, validated, truth);
-        results.space = spaces(&model, &results.policy);
+        results.space = spaces(&model, &prepared.training, &results.policy);
         results.equation = model.written_equation().as_ref().map(EquationResults::new);
         let skill = runs.evidence.skill.as_ref().and_then(Part::done);
         results.skill = skill.map(|found| found.skill.clone());
@@ -421,14 +423,17 @@ impl<'a> Run<'a> {
 /// The validation with the findings of the other stages.
 fn concluded(
     mut validation: Validation,
-    check: &CheckReport,
+    prepared: &Prepared,
     stage: &ModelStage,
     runs: &Runs,
 ) -> Validation {
+    let (check, walled) = (&prepared.check, prepared.plan.space.has_walls());
     // A fit that corrects for noise needs no warning about it.
     let corrected = stage.mobility.measurement_noise.is_some();
+    // Nor does one that knows the walls.
     let check = check.findings.iter();
     let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));
+    let check = check.filter(|f| !(walled && f.kind == FindingKind::Bounds));
     let misfit = stage.mobility.chi2_per_equation.and_then(judge_misfit);
     validation.add_findings(misfit.as_slice());
     for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
@@ -438,14 +443,23 @@ fn concluded(
 }
 
 /// Domains of coordinates that are no lines, with the reasons of the policy.
-fn spaces(model: &LangevinModel, policy: &[Decision]) -> BTreeMap<String, SpaceResults> {
-    let named = model.names().iter().zip(&model.space().domains);
-    let bounded = named.filter(|(_, domain)| **domain != Domain::Line);
-    let described = bounded.map(|(name, domain)| {
+fn spaces(
+    model: &LangevinModel,
+    training: &Ensemble,
+    policy: &[Decision],
+) -> BTreeMap<String, SpaceResults> {
+    if model.space().is_plain() {
+        return BTreeMap::new();
+    }
+    let kinds = edge_kinds(model.mobility(), training);
+    let named = model.names().iter().zip(&model.space().domains).zip(kinds);
+    let bounded = named.filter(|((_, domain), _)| **domain != Domain::Line);
+    let described = bounded.map(|((name, domain), edges)| {
         let decision = policy.iter().find(|made| made.decision == space_of(name));
         let results = SpaceResults {
             kind: *domain,
             description: domain.describe(),
+            edges,
             reason: decision.map_or(String::new(), |made| made.reason.clone()),
         };
         (name.clone(), results)

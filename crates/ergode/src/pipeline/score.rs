@@ -94,6 +94,11 @@ pub(super) fn find_score(
                 first.reason = "networks do not support angles".into();
                 return Ok(first);
             }
+            if training.has_walls() {
+                first.reason =
+                    "held-out data reject the closed form, but a network is not supported between walls".into();
+                return Ok(first);
+            }
             let second = match network() {
                 Err(error) if blame::allowed(&error, false) => {
                     let rejected = 100.0 * first.certificate.relative_error;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::finding::Verdict;
 use crate::forecast::ForecastSkill;
-use crate::mobility::Recipe;
+use crate::mobility::{EdgeKind, Recipe};
 use crate::model::{ModelEquation, Term};
 use crate::observe::{DelayTrial, Observation};
 use crate::space::Domain;
@@ -92,6 +92,9 @@ pub struct SpaceResults {
     pub kind: Domain,
     /// What it is, in words.
     pub description: String,
+    /// What its lower and upper edge are to the process.
+    #[serde(default)]
+    pub edges: [Option<EdgeKind>; 2],
     /// Why.
     pub reason: String,
 }

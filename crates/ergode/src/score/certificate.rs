@@ -100,7 +100,8 @@ pub struct ScoreCertificate {
 ///
 /// For the exact score ⟨f s + ∇f⟩ = 0 for every f (Stein's identity, by parts). This is tested for the
 /// functions of `library`, of standardised coordinates ([`certificate_library`](super::certificate_library)
-/// is the usual choice, with functions outside the span of a fit), with errors over blocks of several
+/// is the usual choice, with functions outside the span of a fit; between walls each times a function that is zero
+/// at them), with errors over blocks of several
 /// correlation times; short Langevin runs from the data then must leave their marginals alone.
 ///
 /// # Errors
@@ -145,8 +146,9 @@ pub fn certify_score(
         )));
     }
     let standardiser = Standardiser::watched(heldout, control)?;
-    let basis = Basis::new(heldout.names(), library, &standardiser);
-    let moments = Moments::new(score, &basis, known_divergence(score, heldout));
+    let basis = Basis::new(heldout.names(), library, &standardiser).between_walls(heldout);
+    let divergence = !basis.has_walls() && known_divergence(score, heldout);
+    let moments = Moments::new(score, &basis, divergence);
     let grid = match heldout.sampling_interval() {
         Some(interval) => LagGrid::even(interval, vec![0])?,
         None => LagGrid::windows(vec![0.0], 1.0)?,

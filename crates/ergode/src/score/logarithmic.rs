@@ -127,7 +127,13 @@ pub fn fit_logarithmic_score(
         )));
     }
     let marks = logged.to_vec();
+    let walls = |i: usize| match (logged[i], ensemble.walls(i)) {
+        (true, [_, upper]) => [None, upper.map(f64::ln)],
+        (false, walls) => walls,
+    };
+    let walls = (0..dim).map(walls).collect();
     let transformed = ensemble.mapped(move |_, i, x| if marks[i] { x.ln() } else { x })?;
+    let transformed = transformed.with_walls(walls);
     let floor = |i: usize| logged[i].then(|| FLOOR * least[i]);
     Ok(LogarithmicScore {
         inner: fit_potential_score(&transformed, config, control)?,

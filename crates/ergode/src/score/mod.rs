@@ -16,6 +16,7 @@ mod noise;
 mod regression;
 mod resample;
 mod sums;
+mod walls;
 mod windows;
 
 pub use certificate::{CertificateConfig, ScoreCertificate, certify_score};

@@ -5,7 +5,8 @@ use std::ops::Range;
 use ndarray::Array2;
 
 use super::Score;
-use crate::data::Standardiser;
+use super::walls::WallWeight;
+use crate::data::{Ensemble, Standardiser};
 use crate::observable::{Functions, Library};
 
 /// 1, z and the functions of a library, as functions of raw coordinates; sin z of an angle, which has a value on the
@@ -13,6 +14,8 @@ use crate::observable::{Functions, Library};
 pub(super) struct Basis<'a> {
     library: &'a dyn Library,
     standardiser: &'a Standardiser,
+    /// The weight of every coordinate; empty where there are no walls.
+    walls: Vec<WallWeight>,
     labels: Vec<String>,
 }
 
@@ -36,12 +39,63 @@ impl<'a> Basis<'a> {
         Self {
             library,
             standardiser,
+            walls: Vec::new(),
             labels: labels.collect(),
         }
     }
 
-    /// ⟨∂_j f⟩ over a tile of raw states, (f, j), in standardised coordinates.
+    /// The same functions for averages between the walls of a record.
+    pub(super) fn between_walls(mut self, record: &Ensemble) -> Self {
+        self.walls = WallWeight::of(record, self.standardiser);
+        self
+    }
+
+    /// True where identities are weighted.
+    pub(super) fn has_walls(&self) -> bool {
+        !self.walls.is_empty()
+    }
+
+    /// h = Π_j h_j and ∂_j h on a tile of z, (n) and (D, n).
+    fn weights(&self, z: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let n = z.len() / self.dim();
+        let (mut h, mut slopes) = (vec![1.0; n], vec![1.0; z.len()]);
+        for (j, (weight, row)) in self.walls.iter().zip(z.chunks_exact(n)).enumerate() {
+            for (s, z) in row.iter().enumerate() {
+                let [value, change] = weight.at(*z);
+                h[s] *= value;
+                for (i, slopes) in slopes.chunks_exact_mut(n).enumerate() {
+                    slopes[s] *= if i == j { change } else { value };
+                }
+            }
+        }
+        (h, slopes)
+    }
+
+    /// ⟨∂_j (h f)⟩ over a tile of raw states, (f, j), in standardised coordinates; h = 1 without walls.
     pub(super) fn mean_gradients(&self, x: &[f64]) -> Array2<f64> {
+        if !self.has_walls() {
+            return self.mean_plain_gradients(x);
+        }
+        let (dim, count) = (self.dim(), self.labels.len());
+        let n = x.len() / dim;
+        let mut functions = vec![0.0; count * n];
+        self.values(x, &mut functions);
+        let z = &functions[n..][..x.len()];
+        let (h, slopes) = self.weights(z);
+        let mut gradients = vec![0.0; self.library.len() * x.len()];
+        self.library.gradient_tile(z, &mut gradients);
+        let gradient = |f: usize, j: usize, s: usize| match f {
+            0 => 0.0,
+            f if f <= dim => f64::from(u8::from(f - 1 == j)),
+            f => gradients[((f - 1 - dim) * dim + j) * n + s],
+        };
+        Array2::from_shape_fn((count, dim), |(f, j)| {
+            let at = |s: usize| h[s] * gradient(f, j, s) + functions[f * n + s] * slopes[j * n + s];
+            (0..n).map(at).sum::<f64>() / n as f64
+        })
+    }
+
+    fn mean_plain_gradients(&self, x: &[f64]) -> Array2<f64> {
         let (dim, count) = (self.dim(), self.labels.len());
         let n = x.len() / dim;
         let mut z = vec![0.0; x.len()];
@@ -106,6 +160,9 @@ impl Functions for Basis<'_> {
 /// all of several coordinates have in common when each alone is too noisy; |s|² + ∇·s in raw coordinates where it
 /// is known, which is the same with f = s. And then, not zero for the exact score, the basis, s_j², and
 /// |s|²/2 + ∇·s where it is known.
+///
+/// Between walls f is h f, h being zero at the walls: for a density that does not vanish there the averages of
+/// other fields are not zero.
 pub(super) struct Moments<'a> {
     score: &'a dyn Score,
     basis: &'a Basis<'a>,
@@ -235,6 +292,32 @@ impl Functions for Moments<'_> {
                     *value += f * s;
                 }
             }
+        }
+        if self.basis.has_walls() {
+            self.weigh(functions, identities);
+        }
+    }
+}
+
+impl Moments<'_> {
+    /// From f s_j + ∂_j f to h f s_j + ∂_j (h f), in place.
+    fn weigh(&self, functions: &[f64], identities: &mut [f64]) {
+        let (dim, basis) = (self.dim(), self.basis.len());
+        let n = functions.len() / basis;
+        let z = &functions[n..][..dim * n];
+        let (h, slopes) = self.basis.weights(z);
+        for (k, f) in functions.chunks_exact(n).enumerate() {
+            for j in 0..dim {
+                let row = &mut identities[(k * dim + j) * n..][..n];
+                for (s, value) in row.iter_mut().enumerate() {
+                    *value = h[s] * *value + f[s] * slopes[j * n + s];
+                }
+            }
+        }
+        let trace = &mut identities[basis * dim * n..];
+        for (s, value) in trace.iter_mut().take(n).enumerate() {
+            let along: f64 = (0..dim).map(|j| z[j * n + s] * slopes[j * n + s]).sum();
+            *value = h[s] * *value + along / dim as f64;
         }
     }
 }

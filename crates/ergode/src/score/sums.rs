@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 use super::fields::VectorFields;
+use super::walls::WallWeight;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser, States, Trajectory};
 use crate::error::{Error, Result, require_positive};
@@ -37,6 +38,10 @@ pub enum ScoreObjective {
 /// For s = Σ β_k f_k both objectives are ½ βᵀGβ + dᵀβ and a constant: Hyvärinen's with
 /// G = ⟨f_k·f_l⟩ and d = ⟨∇·f_k⟩, the denoising one with both fields at z ± σξ and
 /// d = ⟨(f_k(z + σξ) − f_k(z − σξ))·ξ⟩/2σ.
+///
+/// Between walls Hyvärinen's objective would need a density that vanishes there. Weighted with h_i that vanish
+/// at the walls of coordinate i, G = ⟨Σ_i h_i f_ki f_li⟩ and d = ⟨Σ_i (h_i ∂_i f_ki + h_i' f_ki)⟩: no term at a
+/// wall is left, whatever the density is there (generalised score matching).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ScoreSums {
     pub(super) labels: Vec<String>,
@@ -153,6 +158,7 @@ pub fn accumulate_score(
     let starts = config.starts(ensemble);
     let blocks = over_blocks(ensemble, &starts.blocks, control, |block| {
         let mut worker = Worker::new(fields, standardiser, objective, block.id);
+        worker.walls = WallWeight::of(ensemble, standardiser);
         let size = worker.tile;
         let subsample = starts.subsample;
         block.each_tile(ensemble, subsample, size, control, |trajectory, _, tile| {
@@ -173,6 +179,8 @@ struct Worker<'a> {
     standardiser: &'a Standardiser,
     /// σ and the stream of ξ.
     noise: Option<(f64, Stream)>,
+    /// The weight of every coordinate; empty where there are no walls.
+    walls: Vec<WallWeight>,
     /// States in a tile.
     tile: usize,
     sums: BlockSums,
@@ -206,6 +214,7 @@ impl<'a> Worker<'a> {
             fields,
             standardiser,
             noise,
+            walls: Vec::new(),
             tile: (TILE_NUMBERS / (functions * dim).max(1)).clamp(16, 256),
             sums: BlockSums::zeros(functions),
             ones: vec![1.0; dim],
@@ -230,6 +239,9 @@ impl<'a> Worker<'a> {
 
     /// Add the loaded tile.
     fn add(&mut self) {
+        if self.noise.is_none() && !self.walls.is_empty() {
+            return self.add_weighted();
+        }
         let Some((sigma, stream)) = &mut self.noise else {
             self.fields.fields(&self.z, &mut self.values);
             self.fields
@@ -258,5 +270,28 @@ impl<'a> Worker<'a> {
             }
             self.sums.add_gram(&self.values, 0.5);
         }
+    }
+
+    /// Add the loaded tile, weighted.
+    fn add_weighted(&mut self) {
+        let dim = self.fields.dim();
+        let n = self.z.len() / dim;
+        self.fields.fields(&self.z, &mut self.values);
+        for (i, weight) in self.walls.iter().enumerate() {
+            let unit: Vec<f64> = (0..dim).map(|j| f64::from(u8::from(i == j))).collect();
+            self.fields
+                .divergences(&self.z, &unit, &mut self.divergences);
+            let z = &self.z[i * n..][..n];
+            for (k, sum) in self.sums.divergence.iter_mut().enumerate() {
+                let field = &mut self.values[(k * dim + i) * n..][..n];
+                let slopes = &self.divergences[k * n..][..n];
+                for ((f, slope), z) in field.iter_mut().zip(slopes).zip(z) {
+                    let [h, change] = weight.at(*z);
+                    *sum += h * slope + change * *f;
+                    *f *= h.sqrt();
+                }
+            }
+        }
+        self.sums.add_gram(&self.values, 1.0);
     }
 }

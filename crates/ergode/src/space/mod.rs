@@ -189,6 +189,8 @@ impl Space {
     /// # Errors
     /// When a value lies beyond a wall; the message names its row.
     pub fn admit(&self, record: &Ensemble) -> Result<Ensemble> {
+        let walls = self.domains.iter().map(|domain| domain.walls()).collect();
+        let record = &record.clone().with_walls(walls);
         for (k, trajectory) in record.trajectories().iter().enumerate() {
             let mut row = vec![0.0; record.dim()];
             for i in (0..trajectory.len()).filter(|_| self.has_walls()) {
