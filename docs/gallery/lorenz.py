@@ -8,7 +8,7 @@ import ergode as eg
 
 system = eg.systems.lorenz63()
 print(system)
-data = system.generate(time=50, save_every=0.05, trajectories=16, seed=3)
+data = system.generate(time=25, save_every=0.05, trajectories=16, seed=3)
 model = eg.Langevin(recipe="generator", options={"limits.seconds": 3000}).fit(data)
 print(model.validation_, model.equation(), sep="\n\n")
 

@@ -92,8 +92,8 @@ fn takes(whole: &Value, key: &str) -> String {
     let refusal = serde_json::from_value::<FitConfig>(changed)
         .map_or_else(|error| error.to_string(), |_| String::new());
     let number = range_of(key).map_or("number".to_owned(), |range| range.brief());
-    // Values beside "auto" have no name in the message.
-    if refusal.contains("untagged enum Choice") {
+    // The message of a choice between a number and "auto".
+    if refusal.contains("\"auto\"") {
         return format!("auto, or {number}");
     }
     let expected = refusal.rsplit_once("expected ").map_or("", |(_, end)| end);
@@ -144,7 +144,7 @@ mod tests {
         let cases = [
             ("mobilty.recipe", Some("mobility.recipe")),
             ("recipe", Some("mobility.recipe")),
-            ("simulate.step", None),
+            ("simulate.step", Some("simulate.dt")),
             ("cycle.peroid", Some("cycle.period")),
             ("limit.seconds", Some("limits.seconds")),
             ("xyzzy", None),
