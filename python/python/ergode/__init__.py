@@ -21,6 +21,7 @@ from ._ensemble import Ensemble
 from ._model import Langevin, NotFittedError, load
 from ._page import Page
 from ._reproduce import reproduce
+from ._space import above, below, circle, interval
 from ._validation import Curve, Validation
 
 __all__ = [
@@ -35,7 +36,11 @@ __all__ = [
     "Page",
     "Validation",
     "__version__",
+    "above",
+    "below",
     "check",
+    "circle",
+    "interval",
     "load",
     "plot",
     "reproduce",

@@ -59,6 +59,9 @@ class Langevin(Parameters):
         How to estimate the score s [default: "auto"].
     options : dict, optional
         Other configuration values by their dotted keys, such as {"mobility.horizon": 2.0}.
+    space : dict, optional
+        Where coordinates live, by name: "auto", "line", or what `circle`, `interval`, `above` and `below` return,
+        such as {"theta": eg.circle(2 * np.pi)} [default: what the check sees].
     config : path, optional
         Configuration file in TOML, such as config.toml of another run.
     run : path, optional
@@ -113,6 +116,7 @@ class Langevin(Parameters):
         held_out: float | None = None,
         score: str | None = None,
         options: dict[str, Any] | None = None,
+        space: dict[str, Any] | None = None,
         config: str | os.PathLike[str] | None = None,
         run: str | os.PathLike[str] | None = None,
         verbose: bool | None = None,
@@ -122,6 +126,7 @@ class Langevin(Parameters):
         self.held_out = held_out
         self.score = score
         self.options = options
+        self.space = space
         self.config = config
         self.run = run
         self.verbose = verbose
@@ -165,12 +170,13 @@ class Langevin(Parameters):
         return self
 
     def _configuration(self) -> str:
-        changes = {
+        changes: dict[str, Any] = {
             "mobility.recipe": self.recipe,
             "seed": self.seed,
             "held_out": self.held_out,
             "score.kind": self.score,
         }
+        changes.update({f"space.{name}": where for name, where in (self.space or {}).items()})
         given = {**(self.options or {}), **{k: v for k, v in changes.items() if v is not None}}
         toml = None if self.config is None else Path(self.config).read_text(encoding="utf-8")
         try:

@@ -3,6 +3,7 @@
 //! An [`Ensemble`] holds checked trajectories with shared storage. [`Standardiser`] and [`Support`] say where
 //! its states lie.
 
+mod angles;
 mod change;
 mod circle;
 mod dtype;
