@@ -20,7 +20,7 @@ mod sizes;
 mod store;
 mod truth;
 
-pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind, TermsConfig};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use ring::{RingConfig, RingSpan};

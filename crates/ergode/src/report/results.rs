@@ -88,6 +88,9 @@ pub struct SpaceResults {
     pub kind: Domain,
     /// What it is, in words.
     pub description: String,
+    /// The function of the coordinate whose polynomials are the test functions, where it is not the coordinate.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub chart: Option<String>,
     /// Why.
     pub reason: String,
 }
