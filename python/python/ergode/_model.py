@@ -57,6 +57,8 @@ class Langevin(Parameters):
         Fraction of the data held out for the validation [default: 0.25].
     score : {"auto", "closed-form", "denoising"}, optional
         How to estimate the score s [default: "auto"].
+    sparse : bool, optional
+        Keep only the terms of drift and diffusion that the data support [default: False].
     options : dict, optional
         Other configuration values by their dotted keys, such as {"mobility.horizon": 2.0}.
     space : dict, optional
@@ -115,6 +117,7 @@ class Langevin(Parameters):
         seed: int | None = None,
         held_out: float | None = None,
         score: str | None = None,
+        sparse: bool | None = None,
         options: dict[str, Any] | None = None,
         space: dict[str, Any] | None = None,
         config: str | os.PathLike[str] | None = None,
@@ -125,6 +128,7 @@ class Langevin(Parameters):
         self.seed = seed
         self.held_out = held_out
         self.score = score
+        self.sparse = sparse
         self.options = options
         self.space = space
         self.config = config
@@ -172,6 +176,7 @@ class Langevin(Parameters):
     def _configuration(self) -> str:
         changes: dict[str, Any] = {
             "mobility.recipe": self.recipe,
+            "mobility.sparse": self.sparse,
             "seed": self.seed,
             "held_out": self.held_out,
             "score.kind": self.score,

@@ -57,6 +57,11 @@ pub trait Equations: Send + Sync {
     fn starts(&self) -> Vec<Array1<f64>> {
         Vec::new()
     }
+    /// False where a constant D is no first guess: with test functions of charts it may have to vanish, because it
+    /// would be infinitely fast where the chart is steep.
+    fn has_constant_guess(&self) -> bool {
+        true
+    }
     /// A time of the equations, such as their shortest lag: the unit of rates that are searched.
     fn time_unit(&self) -> f64 {
         1.0

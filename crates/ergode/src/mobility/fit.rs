@@ -156,6 +156,11 @@ impl<'a> Solver<'a> {
         if self.size <= 0.0 {
             self.size = 1.0;
         }
+        let guessed = self.equations.has_constant_guess();
+        if !guessed {
+            let own = linalg::bilinear(rough.view(), self.metric.view(), rough.view());
+            self.size = self.size.max(own);
+        }
         self.target.clone_from(&phi);
         let ridge = if self.left_out.is_empty() { 0.0 } else { 1.0 };
         let near = start.as_ref().unwrap_or(&rough);
@@ -165,11 +170,12 @@ impl<'a> Solver<'a> {
             phi.view()
         })?;
         let mut starts = Vec::from_iter(start);
-        if starts.is_empty() {
+        let unset = starts.is_empty();
+        if unset {
             starts.push(phi);
-            if basis.has_drift() {
-                starts.push(rough);
-            }
+        }
+        if !guessed || unset && basis.has_drift() {
+            starts.push(rough);
         }
         let every = self.every();
         let search = |from: Array1<f64>| -> Result<(f64, Array1<f64>)> {

@@ -2,6 +2,8 @@
 
 mod basis;
 mod block_noise;
+mod charted;
+mod charts;
 mod conditional;
 mod config;
 mod constant;
@@ -26,10 +28,12 @@ mod restandardise;
 mod result;
 mod semigroup;
 mod structure;
+mod terms;
 mod walls;
 mod weak;
 
 pub use basis::TensorBasis;
+pub use charts::{ChartKind, ChosenChart};
 pub use conditional::{
     Conditional, ConditionalOperator, ConditionalPlan, OperatorSums, ResidualConfig,
     ResidualTarget, estimate_residual,
@@ -67,6 +71,7 @@ pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};
+pub use terms::{FALSE_TERMS, TermChoice, TermLibrary};
 pub use walls::{EdgeKind, edge_kinds};
 pub use weak::{TimeForm, Weak, WeakConfig, WeakPlan};
 

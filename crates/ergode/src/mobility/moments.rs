@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::block_noise::BlockNoise;
+use super::charted::{ChartPolynomials, ChartedAverages, ChartedDegrees};
 use super::lattice::site_records;
 use crate::control::Control;
 use crate::data::{Ensemble, Standardiser};
@@ -17,7 +18,10 @@ use crate::lagged::{
     BlockId, LagGrid, LaggedConfig, LaggedSums, PairSums, Starts, accumulate_moments,
     accumulate_starts,
 };
-use crate::observable::{Moments, Monomials, NoiseRemoval, Standardised, exponents, index};
+use crate::observable::{
+    Functions, Moments, Monomials, NoiseRemoval, Standardised, exponents, index,
+};
+use crate::space::Chart;
 
 /// The statistics of a process that polynomial equations need.
 #[derive(Clone, Debug)]
@@ -70,6 +74,8 @@ pub struct PolynomialSums {
     lagged: LaggedSums,
     /// The measurement noise that averages are freed from.
     noise: Option<BlockNoise>,
+    /// Averages with charts, where correlations are of polynomials of these instead of z.
+    charted: Option<Arc<ChartedAverages>>,
 }
 
 /// Collect the sums of an ensemble in the coordinates of `standardiser`.
@@ -86,8 +92,51 @@ pub fn accumulate_polynomials(
     accumulate_from(ensemble, standardiser, config, &starts, control)
 }
 
+/// [`accumulate_polynomials`] with correlations of polynomials of charts of the raw coordinates, and what their
+/// Galerkin matrices need for fields of these degrees.
+pub(super) fn accumulate_charted(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    charts: &[Chart],
+    degrees: ChartedDegrees,
+    config: &PolynomialConfig,
+    control: &Control,
+) -> Result<PolynomialSums> {
+    let starts = config.statistics.starts(ensemble);
+    let up_to = |degree: usize| ChartPolynomials::new(ensemble.names(), charts, degree);
+    let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
+    let ends = (&future as &dyn Functions, &initial as &dyn Functions);
+    let sums = accumulate_between(ends, ensemble, standardiser, config, &starts, control)?;
+    let charted =
+        ChartedAverages::accumulate(ensemble, standardiser, charts, degrees, &starts, control)?;
+    Ok(PolynomialSums {
+        charted: Some(Arc::new(charted)),
+        ..sums
+    })
+}
+
 /// [`accumulate_polynomials`] of pairs that begin with given samples.
 fn accumulate_from(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    config: &PolynomialConfig,
+    starts: &Starts,
+    control: &Control,
+) -> Result<PolynomialSums> {
+    let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
+        Ok(Standardised::new(
+            standardiser.clone(),
+            Monomials::new(ensemble.names(), 0..=degree)?,
+        ))
+    };
+    let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
+    let ends = (&future as &dyn Functions, &initial as &dyn Functions);
+    accumulate_between(ends, ensemble, standardiser, config, starts, control)
+}
+
+/// The sums with these functions at the later and at the earlier time.
+fn accumulate_between(
+    (future, initial): (&dyn Functions, &dyn Functions),
     ensemble: &Ensemble,
     standardiser: &Standardiser,
     config: &PolynomialConfig,
@@ -104,14 +153,7 @@ fn accumulate_from(
     if config.initial_degree <= config.future_degree {
         grid = grid.with_ends_off();
     }
-    let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
-        Ok(Standardised::new(
-            standardiser.clone(),
-            Monomials::of(names, standardiser, 0..=degree)?,
-        ))
-    };
-    let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
-    let lagged = accumulate_starts(ensemble, &future, &initial, &grid, starts, control)?;
+    let lagged = accumulate_starts(ensemble, future, initial, &grid, starts, control)?;
     let degree = config.moment_degree;
     let moments = exponents(standardiser, degree)?;
     Ok(PolynomialSums {
@@ -122,6 +164,7 @@ fn accumulate_from(
         moments: accumulate_moments(ensemble, standardiser, degree, starts, control)?,
         lagged,
         noise: None,
+        charted: None,
     })
 }
 
@@ -164,6 +207,11 @@ impl PolynomialSums {
     /// Number of blocks.
     pub fn blocks(&self) -> usize {
         self.lagged.block_ids().len()
+    }
+
+    /// Averages with charts, where test functions are polynomials of these.
+    pub(super) fn charted(&self) -> Option<&ChartedAverages> {
+        self.charted.as_deref()
     }
 
     /// Which stretches of the data the blocks with these numbers are.

@@ -9,16 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use super::basis::TensorBasis;
 use super::block_noise::BlockNoise;
+use super::charted::ChartedDegrees;
+use super::charts::{self, ChartKind, ChosenChart, Laws, Standing};
 use super::config::{MeanConstraint, MobilityConfig};
 use super::currents::with_currents;
 use super::equations::Equations;
 use super::fit::{fit_mobility, fit_mobility_from};
 use super::ladder::{LadderConfig, fit_mobility_ladder};
-use super::moments::{PolynomialConfig, PolynomialSums, accumulate_polynomials, doubling_lags};
+use super::moments::{
+    PolynomialConfig, PolynomialSums, accumulate_charted, accumulate_polynomials, doubling_lags,
+};
 use super::noise::{self, MeasurementNoise, NoiseEstimate};
 use super::positive::{refine_positive, tail_violation};
 use super::result::MobilityFit;
 use super::semigroup::{Ends, Semigroup, SemigroupConfig};
+use super::terms::{TermChoice, TermLibrary, basis_of_terms, degrees_of, in_basis, select_terms};
 use super::walls;
 use super::weak::{TimeForm, Weak, WeakConfig};
 use crate::check::decorrelation_times;
@@ -28,6 +33,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{IntegralRule, LagGrid, LaggedConfig, Subsample};
 use crate::observable::exponents;
+use crate::space::Chart;
 
 /// Which equations determine the mobility.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +67,15 @@ pub struct RecipeConfig {
     /// Entries of M that may be nonzero, such as those that [`Structure::support`](super::Structure::support)
     /// suggests; all by default.
     pub mask: Option<Array2<bool>>,
+    /// Charts of coordinates, in which the test functions of recipes semigroup and generator are polynomials; by
+    /// default those that fit best.
+    pub charts: BTreeMap<String, ChartKind>,
+    /// Keep only the terms of drift and diffusion that the record supports, functions of the coordinates in their
+    /// own units; recipe generator.
+    pub sparse: bool,
+    /// The terms of drift and diffusion, where they are given; recipe generator.
+    #[serde(skip)]
+    pub library: TermLibrary,
     /// White measurement noise, removed from averages of the record.
     pub noise: MeasurementNoise,
     /// Longest lag; by default the longest decorrelation time of a coordinate.
@@ -96,6 +111,9 @@ impl Default for RecipeConfig {
             recipe: Recipe::default(),
             degrees: None,
             mask: None,
+            charts: BTreeMap::new(),
+            sparse: false,
+            library: TermLibrary::default(),
             noise: MeasurementNoise::default(),
             horizon: None,
             leading: None,
@@ -137,6 +155,37 @@ impl RecipeConfig {
             && self.leading.is_none()
     }
 
+    /// The same with recipe generator where terms of drift and diffusion are chosen or given, which it alone knows.
+    fn for_terms(&self) -> Result<Self> {
+        let mut config = self.clone();
+        let option = match (self.sparse, self.library.is_empty()) {
+            (false, true) => return Ok(config),
+            (true, _) => "mobility.sparse",
+            (false, false) => "drift.terms or diffusion.terms",
+        };
+        let allowed = matches!(self.recipe, Recipe::Auto | Recipe::Generator);
+        if !allowed || self.mask.is_some() || self.leading.is_some() {
+            return Err(Error::input(format!(
+                "{option} is supported with recipe generator, without a mask and without delays; set \
+                 mobility.recipe to generator or auto, and remove the other options"
+            )));
+        }
+        config.recipe = Recipe::Generator;
+        Ok(config)
+    }
+
+    /// True where test functions may be polynomials of charts.
+    fn allows_charts(&self, ensemble: &Ensemble) -> bool {
+        let semigroup = !matches!(self.recipe, Recipe::Weak | Recipe::Constant | Recipe::Paper);
+        let noiseless = matches!(self.noise, MeasurementNoise::Auto | MeasurementNoise::None);
+        let on_lines = !ensemble.has_circles() && !ensemble.has_walls();
+        semigroup
+            && noiseless
+            && on_lines
+            && self.leading.is_none()
+            && ensemble.dim() <= charts::MOST
+    }
+
     /// How degrees from `lowest` up to `top` are chosen.
     fn ladder(&self, lowest: (usize, usize), top: (usize, usize)) -> LadderConfig {
         LadderConfig {
@@ -167,6 +216,10 @@ pub struct RecipeFit {
     pub mean: Array2<f64>,
     /// The measurement noise that the record was freed from.
     pub noise: Option<NoiseEstimate>,
+    /// Charts of coordinates, where test functions are not polynomials of the coordinates themselves.
+    pub charts: Vec<ChosenChart>,
+    /// The terms that were kept and dropped, where they were chosen.
+    pub terms: Option<TermChoice>,
 }
 
 /// Most functions in a Galerkin space; the cost grows with the cube.
@@ -294,24 +347,146 @@ pub fn fit_mobility_recipe(
     config: &RecipeConfig,
     control: &Control,
 ) -> Result<RecipeFit> {
+    let config = &config.for_terms()?;
     let interval = ensemble.typical_interval()?;
     let horizon = match config.horizon {
         Some(horizon) => horizon,
         None => longest_decorrelation(ensemble, control)?,
     };
-    let fit = |recipe: Recipe| {
+    let times = (interval, horizon);
+    let fit = |recipe: Recipe, charts: Option<&[Chart]>| {
         let config = &RecipeConfig {
             recipe,
             ..config.clone()
         };
-        fit_shrinking(ensemble, config, (interval, horizon), control)
+        fit_shrinking(ensemble, config, times, charts, control)
     };
     if config.recipe == Recipe::Auto && ensemble.has_circles() {
-        let mut found = fit(Recipe::Generator)?;
+        let mut found = fit(Recipe::Generator, None)?;
         found.reason =
             "a steady turn of an angle is part of a drift, but of no M s + div M".to_owned();
         return Ok(found);
     }
+    if !config.allows_charts(ensemble) {
+        if let Some(name) = config.charts.keys().next() {
+            return Err(Error::input(format!(
+                "mobility.charts.{name} is set, but charts are supported with recipes semigroup and generator, \
+                 without measurement noise, delays, walls and angles, in up to {} coordinates; remove it",
+                charts::MOST
+            )));
+        }
+        return in_either_form(ensemble, config, &|recipe| fit(recipe, None));
+    }
+    let laws = Laws::new(ensemble, &Standardiser::watched(ensemble, control)?);
+    let in_charts = |charts: &[Chart]| {
+        let charts = (!charts.iter().all(Chart::is_identity)).then_some(charts);
+        in_either_form(ensemble, config, &|recipe| fit(recipe, charts))
+    };
+    if let Some(asked) = laws.asked(&config.charts)? {
+        let mut found = in_charts(&asked)?;
+        let reason = |_: usize| "set by mobility.charts".to_owned();
+        found.charts = laws.chosen(&asked, &reason);
+        return Ok(found);
+    }
+    best_charts(ensemble, &laws, &in_charts)
+}
+
+/// The fit with the charts that suit the record best, one coordinate at a time.
+///
+/// Charts are tried for coordinates whose law is broad and, where the fit in the coordinates themselves misses
+/// its equations, for all.
+fn best_charts(
+    ensemble: &Ensemble,
+    laws: &Laws,
+    in_charts: &dyn Fn(&[Chart]) -> Result<RecipeFit>,
+) -> Result<RecipeFit> {
+    /// χ² per equation that makes charts worth trying for a law that is not broad.
+    const MISSED: f64 = 4.0;
+    let dim = ensemble.dim();
+    let mut charts = laws.identity();
+    let identity = charts.clone();
+    let plain = || in_charts(&identity);
+    let mut coordinates: Vec<usize> = (0..dim).filter(|i| laws.is_broad(*i)).collect();
+    // In coordinates with heavy tails the search may take long: what charts give comes first.
+    let first = !coordinates.is_empty();
+    let mut best = if first { None } else { Some(plain()?) };
+    if let Some(found) = &best {
+        if found.recipe == Recipe::Weak || found.fit.chi2_per_equation <= MISSED {
+            return Ok(found.clone());
+        }
+        coordinates = (0..dim).collect();
+    }
+    let standing = |found: &RecipeFit| Standing::of(&found.fit, ensemble);
+    let mut at = best.as_ref().map(&standing);
+    for i in coordinates {
+        for chart in laws.candidates(i) {
+            let mut trial = charts.clone();
+            trial[i] = chart;
+            match in_charts(&trial) {
+                Ok(found) => {
+                    let stands = standing(&found);
+                    let wins = match at {
+                        Some(at) => stands.beats(at),
+                        None => stands.is_sound(),
+                    };
+                    if wins {
+                        (charts, at, best) = (trial, Some(stands), Some(found));
+                    }
+                }
+                Err(error) if error.is_late() && best.is_some() => break,
+                Err(error) if error.is_interrupted() => return Err(error),
+                Err(_) => {}
+            }
+        }
+    }
+    let Some(mut found) = best else {
+        return plain();
+    };
+    let mut words = at.map_or(String::new(), Standing::describe);
+    if first {
+        match plain() {
+            Ok(mut other) => {
+                let others = standing(&other);
+                if !at.is_some_and(|at| at.beats(others)) {
+                    let tried = laws.chosen(&charts, &|_| String::new());
+                    let of =
+                        |c: &ChosenChart| format!("{} of {}", c.chart.describe(), c.coordinate);
+                    let tried: Vec<String> = tried.iter().map(of).collect();
+                    other.reason = format!(
+                        "{}; {}, and {words} with test functions of the {}",
+                        other.reason,
+                        others.describe(),
+                        tried.join(", ")
+                    );
+                    return Ok(other);
+                }
+                words = format!(
+                    "{words}, instead of {} in the coordinate itself",
+                    others.describe()
+                );
+            }
+            Err(error) if error.is_late() => {}
+            Err(error) if error.is_interrupted() => return Err(error),
+            Err(error) => {
+                words = format!("{words}; in the coordinate itself the fit fails: {error}")
+            }
+        }
+    }
+    found.charts = laws.chosen(&charts, &|i: usize| match laws.is_broad(i) {
+        true => {
+            format!("the law is broad, so that averages of high powers are badly known; {words}")
+        }
+        false => words.clone(),
+    });
+    Ok(found)
+}
+
+/// The fit with drift and diffusion or with the mobility as unknowns, the better one where this is left open.
+fn in_either_form(
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    fit: &dyn Fn(Recipe) -> Result<RecipeFit>,
+) -> Result<RecipeFit> {
     if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
         return fit(config.recipe);
     }
@@ -358,7 +533,8 @@ fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
 fn fit_shrinking(
     ensemble: &Ensemble,
     config: &RecipeConfig,
-    (interval, horizon): (f64, f64),
+    times: (f64, f64),
+    charts: Option<&[Chart]>,
     control: &Control,
 ) -> Result<RecipeFit> {
     let mut spaces = Spaces::new(ensemble.dim());
@@ -371,7 +547,7 @@ fn fit_shrinking(
         MeasurementNoise::Auto | MeasurementNoise::None
     );
     loop {
-        let found = fit_in(ensemble, config, (interval, horizon), &spaces, control);
+        let found = fit_in(ensemble, config, times, (&spaces, charts), control);
         let space = spaces.space(config.recipe);
         match found {
             // Moments freed from noise are less certain, those of high degree most: a smaller space needs
@@ -399,12 +575,12 @@ fn fit_shrinking(
     }
 }
 
-/// The fit in spaces that are given.
+/// The fit in spaces that are given, with test functions of these charts.
 fn fit_in(
     ensemble: &Ensemble,
     config: &RecipeConfig,
     (interval, horizon): (f64, f64),
-    spaces: &Spaces,
+    (spaces, charts): (&Spaces, Option<&[Chart]>),
     control: &Control,
 ) -> Result<RecipeFit> {
     if config.leading.is_some() && matches!(config.recipe, Recipe::Weak | Recipe::Generator) {
@@ -418,6 +594,7 @@ fn fit_in(
         top.0.min(config.max_degrees.0),
         top.1.min(config.max_degrees.1),
     ));
+    let top = degrees_of(&config.library, ensemble.names(), top)?;
     let make = |recipe: Recipe| -> Result<Plan> {
         let mut plan = Plan::new(recipe, interval, horizon, spaces, top, config);
         plan.adapt(ensemble)?;
@@ -427,8 +604,10 @@ fn fit_in(
     let plan = make(recipe)?;
     let standardiser = Standardiser::watched(ensemble, control)?;
     let clock = Clock::start();
-    let collect =
-        |plan: &Plan| accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control);
+    let collect = |plan: &Plan| match charts {
+        Some(charts) => plan.collect_charted(ensemble, &standardiser, charts, top, control),
+        None => accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control),
+    };
     let raw = collect(&plan)?;
     // The noise is estimated by the semigroup whatever the recipe of the mobility.
     let semigroup = match (&config.noise, recipe) {
@@ -455,12 +634,12 @@ fn fit_in(
     let first = (top.0.min(FIRST_DEGREE), top.1.min(FIRST_DEGREE));
     let mut noise = estimate(first)?;
     let mut found = solve(noise.as_ref().map(|(blocks, _)| blocks))?;
-    let degrees = found.0.degrees().unwrap_or(first);
+    let degrees = found.fit.degrees().unwrap_or(first);
     if config.noise == MeasurementNoise::Estimate && degrees != first {
         noise = estimate(degrees)?;
         found = solve(noise.as_ref().map(|(blocks, _)| blocks))?;
     }
-    let (fit, mean) = found;
+    let Solved { fit, mean, terms } = found;
     Ok(RecipeFit {
         recipe,
         reason,
@@ -469,6 +648,8 @@ fn fit_in(
         fit,
         mean,
         noise: noise.map(|(_, estimate)| estimate),
+        charts: Vec::new(),
+        terms,
     })
 }
 
@@ -611,6 +792,13 @@ fn binomial(n: usize, k: usize) -> usize {
     (1..=k).fold(1usize, |c, i| c.saturating_mul(n + 1 - i) / i)
 }
 
+/// A fit, ⟨M⟩, and the terms that were chosen, if any.
+struct Solved {
+    fit: MobilityFit,
+    mean: Array2<f64>,
+    terms: Option<TermChoice>,
+}
+
 /// A recipe with its numbers.
 struct Plan {
     recipe: Recipe,
@@ -673,6 +861,39 @@ impl Plan {
             mask: config.mask.clone(),
             statistics,
         }
+    }
+
+    /// The sums with charts; moments of z reach as far as the norms of the fields need.
+    fn collect_charted(
+        &self,
+        ensemble: &Ensemble,
+        standardiser: &Standardiser,
+        charts: &[Chart],
+        top: (usize, usize),
+        control: &Control,
+    ) -> Result<PolynomialSums> {
+        let (d, r) = (top.0.next_multiple_of(2), top.1);
+        let space = self.spaces.space_of(self.recipe).degree;
+        let mut degrees = ChartedDegrees {
+            space: 2 * space,
+            tensor: d.max(CURRENT_DEGREE),
+            drift: r,
+        };
+        if self.recipe != Recipe::Generator {
+            (degrees.tensor, degrees.drift) = (d.max(r), 0);
+        }
+        let statistics = PolynomialConfig {
+            moment_degree: 2 * degrees.tensor.max(degrees.drift),
+            ..self.statistics.clone()
+        };
+        accumulate_charted(
+            ensemble,
+            standardiser,
+            charts,
+            degrees,
+            &statistics,
+            control,
+        )
     }
 
     /// Uses fewer pairs of a very long record to save time, unless the choice of pairs is set.
@@ -741,12 +962,15 @@ impl Plan {
         top: (usize, usize),
         config: &RecipeConfig,
         control: &Control,
-    ) -> Result<(MobilityFit, Array2<f64>)> {
+    ) -> Result<Solved> {
         let ends = match config.leading {
             Some(leading) => Ends::LaterLeading(leading),
             None => Ends::All,
         };
         let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
+        if config.sparse || !config.library.is_empty() {
+            return self.solve_terms(sums, ensemble, top, config, control);
+        }
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
             None => {
@@ -768,13 +992,82 @@ impl Plan {
         if self.recipe == Recipe::Semigroup && ensemble.has_walls() {
             fit = walls::with_drift(fit, sums, ensemble, self.spaces.generator_top.1)?;
         }
+        self.finish(fit, None, sums)
+    }
+
+    /// A fit with R beside b and D, and its mean.
+    fn finish(
+        &self,
+        mut fit: MobilityFit,
+        terms: Option<TermChoice>,
+        sums: &Arc<PolynomialSums>,
+    ) -> Result<Solved> {
         if self.recipe == Recipe::Generator {
             let degree = CURRENT_DEGREE.min(self.spaces.top.1);
             fit = with_currents(fit, sums, &self.spaces.generator, degree)?;
         }
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let mean = fit.mobility.mean(&sums.expectations(&blocks).moments)?;
-        Ok((fit, mean))
+        Ok(Solved { fit, mean, terms })
+    }
+
+    /// Drift and diffusion in terms of the record's units: those that are given, or all up to degrees that
+    /// held-out blocks choose, and of these the significant ones if only they are wanted.
+    fn solve_terms(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<Solved> {
+        let library = &config.library;
+        let basis =
+            |d: usize, r: usize| basis_of_terms(sums.names(), sums.standardiser(), library, (d, r));
+        let space = &self.spaces.generator;
+        let within = |basis: &TensorBasis| -> Result<Box<dyn Equations>> {
+            Ok(Box::new(Semigroup::new(sums, basis, space)?))
+        };
+        let equations = |d: usize, r: usize| within(&basis(d, r)?);
+        // A part whose terms are given has no degree to choose.
+        let open = self.lowest(ensemble);
+        let lowest = (
+            if library.diffusion.is_empty() {
+                open.0
+            } else {
+                top.0
+            },
+            if library.drift.is_empty() {
+                open.1
+            } else {
+                top.1
+            },
+        );
+        let fit = match config.degrees {
+            None if lowest != top => {
+                fit_mobility_ladder(&equations, &config.ladder(lowest, top), control)?
+            }
+            _ => fit_mobility(&*equations(top.0, top.1)?, &config.fit(), control)?,
+        };
+        let (mut fit, terms) = if config.sparse {
+            let (d, r) = fit.degrees().unwrap_or(top);
+            let all = basis(d, r)?;
+            let (mut some, terms) =
+                select_terms(in_basis(&fit, &all), &within, &all, &config.fit(), control)?;
+            some.rungs = fit.rungs;
+            (some, Some(terms))
+        } else {
+            (fit, None)
+        };
+        let violation = fit.mobility.psd_violation(ensemble);
+        if violation > 0.0 {
+            fit.warnings.push(format!(
+                "D is indefinite at {:.2} % of the samples; give other terms of the diffusion \
+                 (diffusion.terms), or leave them open",
+                100.0 * violation
+            ));
+        }
+        self.finish(fit, terms, sums)
     }
 
     /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; D quadratic

@@ -107,7 +107,7 @@ fn directions(basis: &TensorBasis, coefficients: ArrayView1<f64>) -> Array2<f64>
 type Place<'a> = (usize, &'a [u32]);
 
 /// The coefficients of tensors and drifts, entry by entry, in the fields of the basis, (coefficient, tensor).
-fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
+pub(super) fn projected(basis: &TensorBasis, tensors: &[Vec<Polynomial>]) -> Array2<f64> {
     let dim = basis.dim();
     // The fields that hold each monomial of each entry.
     let mut holders: HashMap<Place<'_>, Vec<(usize, f64)>> = HashMap::new();

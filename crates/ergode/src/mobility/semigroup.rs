@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array3, ArrayView1, ArrayView2, Axis, CowArray, Ix1, s};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::basis::{TensorBasis, TensorField};
+use super::charted::Contribution;
 use super::equations::{Equations, GeneratorResidual, choose};
 use super::moments::{Expectations, PolynomialSums};
 use super::propagator::Propagator;
@@ -114,7 +115,7 @@ impl Ends {
     }
 }
 
-/// The part that does not depend on the choice of blocks.
+/// The part that does not depend on the choice of blocks. With charts, z^α of the space is y^α.
 #[derive(Debug)]
 struct Plan {
     sums: Option<Arc<PolynomialSums>>,
@@ -138,15 +139,6 @@ struct FieldParts {
     dissipative: Vec<Contribution>,
     /// ⟨z^β L z^α⟩; empty where the unknown is M.
     advective: Vec<Contribution>,
-}
-
-/// coefficient × moment, a part of a matrix (α, β).
-#[derive(Clone, Copy, Debug)]
-struct Contribution {
-    row: usize,
-    column: usize,
-    moment: usize,
-    coefficient: f64,
 }
 
 impl Semigroup {
@@ -173,7 +165,7 @@ impl Semigroup {
         sums.require_same_coordinates(basis)?;
         let blocks: Vec<usize> = (0..sums.blocks()).collect();
         let (all, variances) = sums.with_variances(&blocks);
-        let plan = Plan::new(Some(sums.clone()), &all, basis, config, ends)?;
+        let plan = Plan::new(Some(sums.clone()), &blocks, &all, basis, config, ends)?;
         Self::assemble(Arc::new(plan), blocks, all, variances)
     }
 
@@ -186,7 +178,7 @@ impl Semigroup {
         basis: &TensorBasis,
         config: &SemigroupConfig,
     ) -> Result<Self> {
-        let plan = Plan::new(None, &expectations, basis, config, Ends::All)?;
+        let plan = Plan::new(None, &[], &expectations, basis, config, Ends::All)?;
         let exact = vec![0.0; expectations.lags.len()];
         Self::assemble(Arc::new(plan), Vec::new(), expectations, exact)
     }
@@ -197,13 +189,13 @@ impl Semigroup {
         expectations: Expectations,
         variances: Vec<f64>,
     ) -> Result<Self> {
-        let moments = expectations.moments.values();
-        let gram = combined(&plan.gram, moments, plan.space.len());
+        let moments = averages(plan.sums.as_deref(), &blocks, &expectations);
+        let gram = combined(&plan.gram, moments.view(), plan.space.len());
         let factor = orthonormalise(gram.view(), &plan.space)?;
         let inverse = linalg::inverse(factor.view());
         let size = inverse.nrows();
         let matrix = |contributions: &[Contribution]| {
-            let raw = combined(contributions, moments, size);
+            let raw = combined(contributions, moments.view(), size);
             if contributions.is_empty() {
                 return raw;
             }
@@ -399,7 +391,8 @@ impl Equations for Semigroup {
         }
         config.degree -= 1;
         let (sums, basis) = (self.plan.sums.clone(), &self.plan.basis);
-        let plan = Plan::new(sums, &self.expectations, basis, &config, self.plan.ends)?;
+        let (all, ends) = (&self.expectations, self.plan.ends);
+        let plan = Plan::new(sums, &self.blocks, all, basis, &config, ends)?;
         let expectations = self.expectations.clone();
         let (blocks, variances) = (self.blocks.clone(), self.variances.clone());
         let coarse = Self::assemble(Arc::new(plan), blocks, expectations, variances)?;
@@ -444,6 +437,10 @@ impl Equations for Semigroup {
             misfit: Some(misfit),
         }))
     }
+    fn has_constant_guess(&self) -> bool {
+        let sums = self.plan.sums.as_ref();
+        sums.is_none_or(|sums| sums.charted().is_none())
+    }
     fn time_unit(&self) -> f64 {
         self.expectations.lags[1]
     }
@@ -479,6 +476,7 @@ impl Equations for Semigroup {
 impl Plan {
     fn new(
         sums: Option<Arc<PolynomialSums>>,
+        blocks: &[usize],
         all: &Expectations,
         basis: &TensorBasis,
         config: &SemigroupConfig,
@@ -493,26 +491,37 @@ impl Plan {
         }
         let space = exponents(basis.standardiser(), config.degree)?;
         let moments = &all.moments;
+        let charted = sums.as_ref().and_then(|sums| sums.charted());
         let mut gram = Products::new(moments);
         for (row, alpha) in space.iter().enumerate() {
             for (column, beta) in space.iter().enumerate() {
-                gram.add((row, column), alpha, beta, 1.0)?;
+                match charted {
+                    Some(charted) => {
+                        gram.parts
+                            .push(charted.product((row, column), alpha, beta)?)
+                    }
+                    None => gram.add((row, column), alpha, beta, 1.0)?,
+                }
             }
         }
         let gram = gram.parts;
         let fields = basis.fields().iter();
         let fields = fields.map(|field| {
             Ok(FieldParts {
-                dissipative: dissipative(field, &space, moments)?,
-                advective: match basis.has_drift() {
-                    true => advective(field, &space, moments)?,
-                    false => Vec::new(),
+                dissipative: match charted {
+                    Some(charted) => charted.dissipative(field, &space)?,
+                    None => dissipative(field, &space, moments)?,
+                },
+                advective: match (basis.has_drift(), charted) {
+                    (true, Some(charted)) => charted.advective(field, &space)?,
+                    (true, None) => advective(field, &space, moments)?,
+                    (false, _) => Vec::new(),
                 },
             })
         });
-        let values = moments.values();
+        let values = averages(sums.as_deref(), blocks, all);
         let known = exponents(basis.standardiser(), config.test_degree)?.len();
-        let moments_of_tests = combined(&gram, values, space.len());
+        let moments_of_tests = combined(&gram, values.view(), space.len());
         let moments_of_tests = moments_of_tests.slice(s![..known, ..known]).to_owned();
         let [later, earlier] = ends.leading(basis.dim()).map(|leading| {
             let chosen = |a: &usize| space[*a][leading..].iter().all(|power| *power == 0);
@@ -598,6 +607,18 @@ impl Plan {
             self.space.iter().filter(counted).count()
         };
         (1..=self.config.test_degree).map(up_to).collect()
+    }
+}
+
+/// The averages that the matrices are made of: moments of z, or of charts times functions of z.
+fn averages<'a>(
+    sums: Option<&PolynomialSums>,
+    blocks: &[usize],
+    of: &'a Expectations,
+) -> CowArray<'a, f64, Ix1> {
+    match sums.and_then(PolynomialSums::charted) {
+        Some(charted) => charted.averages(blocks).into(),
+        None => of.moments.values().into(),
     }
 }
 

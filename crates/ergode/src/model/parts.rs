@@ -7,7 +7,9 @@ use crate::lagged::CoefficientErrors;
 use crate::mobility::{
     ConstantMobility, LatticeMobility, LinearMobility, Mobility, NeuralMobility,
 };
-use crate::score::{ClosedFormScore, Confinement, LogarithmicScore, NeuralScore, Score};
+use crate::score::{
+    ChartedScore, ClosedFormScore, Confinement, LogarithmicScore, NeuralScore, Score,
+};
 
 /// A score that a model owns and saves.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +19,8 @@ pub enum StoredScore {
     ClosedForm(Box<ClosedFormScore>),
     /// In a span of vector fields of the logarithms of positive coordinates.
     Logarithmic(Box<LogarithmicScore>),
+    /// In a span of vector fields of charts of the coordinates.
+    Charted(Box<ChartedScore>),
     /// By a network.
     Neural(Box<NeuralScore>),
 }
@@ -26,6 +30,7 @@ impl StoredScore {
         match self {
             Self::ClosedForm(score) => &**score,
             Self::Logarithmic(score) => &**score,
+            Self::Charted(score) => &**score,
             Self::Neural(score) => &**score,
         }
     }
@@ -34,6 +39,7 @@ impl StoredScore {
         match self {
             Self::ClosedForm(score) => score.confinement(),
             Self::Logarithmic(score) => score.confinement(),
+            Self::Charted(score) => score.confinement(),
             Self::Neural(score) => score.confinement(),
         }
     }
@@ -43,6 +49,7 @@ impl StoredScore {
         match self {
             Self::ClosedForm(score) => score.coefficient_errors(),
             Self::Logarithmic(score) => score.coefficient_errors(),
+            Self::Charted(score) => score.coefficient_errors(),
             Self::Neural(_) => None,
         }
     }
@@ -52,6 +59,7 @@ impl StoredScore {
         match self {
             Self::ClosedForm(score) => Some(score.design(x)),
             Self::Logarithmic(score) => Some(score.design(x)),
+            Self::Charted(score) => Some(score.design(x)),
             Self::Neural(_) => None,
         }
     }
@@ -66,6 +74,12 @@ impl From<ClosedFormScore> for StoredScore {
 impl From<LogarithmicScore> for StoredScore {
     fn from(score: LogarithmicScore) -> Self {
         Self::Logarithmic(Box::new(score))
+    }
+}
+
+impl From<ChartedScore> for StoredScore {
+    fn from(score: ChartedScore) -> Self {
+        Self::Charted(Box::new(score))
     }
 }
 

@@ -71,6 +71,6 @@ impl LangevinModel {
 fn moved_score(score: &StoredScore, by: ArrayView1<f64>) -> Option<StoredScore> {
     match score {
         StoredScore::ClosedForm(score) => score.moved(by).map(StoredScore::from),
-        StoredScore::Logarithmic(_) | StoredScore::Neural(_) => None,
+        StoredScore::Logarithmic(_) | StoredScore::Charted(_) | StoredScore::Neural(_) => None,
     }
 }

@@ -243,15 +243,18 @@ impl Unknowns {
 
     /// The sum in monomials of x, with errors.
     fn raw(&self, sum: &Sum, unit: f64, names: &[String]) -> Vec<Term> {
-        // The derivative of the coefficient of each monomial by every unknown.
-        let mut monomials: BTreeMap<Vec<u32>, (f64, Array1<f64>)> = BTreeMap::new();
+        /// A sum of parts this much smaller than they are is rounding: the monomial is not there.
+        const ROUNDING: f64 = 1e-12;
+        // Coefficient, size of its parts and derivatives by every unknown, of each monomial.
+        let mut monomials: BTreeMap<Vec<u32>, (f64, f64, Array1<f64>)> = BTreeMap::new();
         for (k, polynomial) in sum {
             for (powers, c) in polynomial.terms() {
                 for (powers, factor) in expanded(powers, &self.standardiser) {
-                    let none = || (0.0, Array1::zeros(self.coefficients.len()));
-                    let (value, slopes) = monomials.entry(powers).or_insert_with(none);
+                    let none = || (0.0, 0.0, Array1::zeros(self.coefficients.len()));
+                    let (value, size, slopes) = monomials.entry(powers).or_insert_with(none);
                     let part = unit * c * factor;
                     *value += part * self.factor(*k);
+                    *size += (part * self.factor(*k)).abs();
                     if let Some(k) = k {
                         slopes[*k] += part;
                     }
@@ -261,7 +264,8 @@ impl Unknowns {
         let known = sum.iter().all(|(k, _)| k.is_some());
         let mut terms: Vec<(Vec<u32>, Term)> = monomials
             .into_iter()
-            .map(|(powers, (value, slopes))| {
+            .filter(|(_, (value, size, _))| value.abs() > ROUNDING * size || *size == 0.0)
+            .map(|(powers, (value, _, slopes))| {
                 let deviations = self.deviations.as_ref().filter(|_| known);
                 let stderr = deviations.map(|rows| {
                     let along = rows.dot(&slopes);

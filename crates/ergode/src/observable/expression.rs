@@ -2,8 +2,10 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::expanded;
 use super::jet::scratch;
 use super::parse::{Scope, compile};
+use super::polynomial::Polynomial;
 use super::program::Program;
 use super::{Functions, Library, MAX_FUNCTIONS, check_derivatives, tile_width};
 use crate::error::{Error, Result};
@@ -47,6 +49,14 @@ impl Expressions {
             depth: programs.iter().map(|p| p.depth).max().unwrap_or(0).max(1),
             programs,
         })
+    }
+
+    /// The functions written out; none in the place of those that are not polynomials.
+    pub(crate) fn polynomials(&self) -> Vec<Option<Polynomial>> {
+        let programs = self.programs.iter();
+        programs
+            .map(|program| expanded::polynomial(program, self.dim))
+            .collect()
     }
 
     #[inline(always)]

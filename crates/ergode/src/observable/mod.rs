@@ -1,6 +1,7 @@
 //! Observables φ_k(x): lists of scalar functions with their gradients and Hessians.
 
 mod dual;
+mod expanded;
 mod expression;
 mod factor;
 mod functions;

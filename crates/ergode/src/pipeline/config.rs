@@ -44,6 +44,10 @@ pub struct FitConfig {
     pub ring: RingConfig,
     /// The mobility, and by which recipe.
     pub mobility: RecipeConfig,
+    /// The terms of the drift, where they are given.
+    pub drift: TermsConfig,
+    /// The terms of the diffusion, where they are given.
+    pub diffusion: TermsConfig,
     /// Options of the paper's recipe.
     pub paper: PaperConfig,
     /// The simulations of the learned model.
@@ -68,12 +72,23 @@ impl Default for FitConfig {
             score: ScoreConfig::default(),
             ring: RingConfig::default(),
             mobility: RecipeConfig::default(),
+            drift: TermsConfig::default(),
+            diffusion: TermsConfig::default(),
             paper: PaperConfig::default(),
             simulate: RolloutConfig::default(),
             validate: ValidateConfig::default(),
             limits: LimitsConfig::default(),
         }
     }
+}
+
+/// The terms that a field is a sum of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TermsConfig {
+    /// Polynomials of the coordinates, such as `x^3` or `x*(1 - y)`, for every component of the drift or every
+    /// entry of the diffusion; with recipe generator. Empty: all monomials up to a degree.
+    pub terms: Vec<String>,
 }
 
 /// Options of the stationary score.
@@ -245,7 +260,8 @@ impl FitConfig {
                                                      a section"
                     )));
                 };
-                if key.starts_with("space.") && !map.contains_key(part) {
+                let named = key.starts_with("space.") || key.starts_with("mobility.charts.");
+                if named && !map.contains_key(part) {
                     // Its keys are the names of coordinates.
                     map.insert(part.to_owned(), Value::Null);
                 }

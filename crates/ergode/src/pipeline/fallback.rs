@@ -317,6 +317,8 @@ fn by_increments(training: &Ensemble, reason: String) -> Result<MobilityFound> {
         network: None,
         statistics_seconds: 0.0,
         noise: None,
+        charts: Vec::new(),
+        terms: None,
     })
 }
 

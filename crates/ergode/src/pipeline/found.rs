@@ -4,7 +4,7 @@ use ndarray::Array2;
 
 use crate::data::Ensemble;
 use crate::error::{Error, Result};
-use crate::mobility::{MobilityFit, NoiseEstimate, Recipe};
+use crate::mobility::{ChosenChart, MobilityFit, NoiseEstimate, Recipe, TermChoice};
 use crate::model::StoredMobility;
 use crate::report::{Measured, MobilityResults, NetworkResiduals};
 
@@ -22,6 +22,10 @@ pub(super) struct MobilityFound {
     pub(super) statistics_seconds: f64,
     /// The measurement noise that the record was freed from, and Φ = ⟨M⟩ without it.
     pub(super) noise: Option<(NoiseEstimate, Array2<f64>)>,
+    /// Charts that the test functions were made of.
+    pub(super) charts: Vec<ChosenChart>,
+    /// The terms of drift and diffusion that were kept, where they were chosen.
+    pub(super) terms: Option<TermChoice>,
 }
 
 /// A fit in a linear span in brief; D is indefinite at a fraction `violation` of the samples.

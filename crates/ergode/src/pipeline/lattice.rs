@@ -123,6 +123,8 @@ pub(super) fn ring_mobility(
         network: None,
         statistics_seconds,
         noise: None,
+        charts: Vec::new(),
+        terms: None,
     })
 }
 
@@ -155,6 +157,8 @@ pub(super) fn spin_by_network(
         network: None,
         statistics_seconds: 0.0,
         noise: None,
+        charts: Vec::new(),
+        terms: None,
     };
     Ok((score, kind, mobility))
 }

@@ -13,7 +13,7 @@ use super::config::FitConfig;
 use super::fallback::{self, Search};
 use super::found::MobilityFound;
 use super::mobility::{by_network, by_recipe, find_mobility, find_structure};
-use super::policy::{NOISE, Plan, RECIPE, space_of};
+use super::policy::{NOISE, Plan, RECIPE, chart_of, space_of};
 use super::score::{ScoreFound, find_score, judge, score_without_noise};
 use super::truth::COMPARED;
 use super::walls;
@@ -22,13 +22,16 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
-use crate::mobility::{MeasurementNoise, Mobility, MobilityFit, Recipe, Structure, edge_kinds};
+use crate::mobility::{
+    FALSE_TERMS, MeasurementNoise, Mobility, MobilityFit, Recipe, Structure, edge_kinds,
+};
 use crate::model::{LangevinModel, Provenance, StoredScore};
 use crate::observe::Observation;
 use crate::report::{
     Decision, LearnedRecord, Measured, MobilityResults, Part, Results, ScoreResults, Truth,
     ValidationResults,
 };
+use crate::score::ScoreCertificate;
 use crate::validate::{EntropyProduction, entropy_production, entropy_production_of_fit};
 
 /// A model as the stage that made it leaves it, besides the model files.
@@ -105,6 +108,23 @@ impl Models {
         self.model.save(path)?;
         self.constant.save(&path.join("constant"))
     }
+}
+
+/// What was found about the score. Where drift and diffusion are unknowns of the fit, they and the simulations do
+/// not contain it, and nothing about it refutes them.
+fn score_findings(certificate: &ScoreCertificate, apart: bool) -> Vec<Finding> {
+    let mut findings = certificate.findings.clone();
+    let doubts = findings
+        .iter_mut()
+        .filter(|finding| apart && finding.severity > Severity::Info);
+    for finding in doubts {
+        finding.severity = Severity::Info;
+        finding.message.push_str(
+            "; drift and diffusion were fitted without the score, which only the reported score and entropy \
+             production contain",
+        );
+    }
+    findings
 }
 
 /// Samples kept in the model as starts of simulations.
@@ -184,11 +204,7 @@ impl Task<'_> {
         let entropy = || self.entropy(&model, mobility.fit.as_ref(), noisy, control);
         let entropy = control.within(self.budget.share(0.1), entropy)?;
         seconds.insert("model".to_owned(), clock.seconds());
-        let mut of_score = found.certificate.findings.clone();
-        if model.has_fitted_drift() && model.space().has_walls() {
-            of_score.iter_mut().for_each(walls::leave_to_report);
-        }
-        findings.extend(of_score);
+        findings.extend(score_findings(&found.certificate, model.has_fitted_drift()));
         let warnings = mobility.results.warnings.iter();
         findings.extend(
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
@@ -236,6 +252,36 @@ impl Task<'_> {
             if let (Some(made), true) = (made, kinds.iter().any(Option::is_some)) {
                 made.reason += &format!("; {}", walls::described(kinds));
             }
+        }
+        for chosen in &mobility.charts {
+            let words = chosen.chart.describe();
+            Plan::decide(
+                &mut decisions,
+                &chart_of(&chosen.coordinate),
+                words,
+                &chosen.reason,
+            );
+        }
+        if let Some(terms) = &mobility.terms {
+            let [before, after] = terms.chi2;
+            let reason = format!(
+                "kept {}; dropped {}; chi^2 per equation is {after:.2}, and {before:.2} with all terms; about {} of \
+                 records keep a term that is not there",
+                terms.kept.join(", "),
+                terms.dropped.join(", "),
+                FALSE_TERMS
+            );
+            let choice = format!(
+                "{} of {}",
+                terms.kept.len(),
+                terms.kept.len() + terms.dropped.len()
+            );
+            Plan::decide(
+                &mut decisions,
+                "terms of drift and diffusion",
+                choice,
+                reason,
+            );
         }
         let choice = format!("{}, {}", mobility.recipe, mobility.results.kind);
         Plan::decide(&mut decisions, RECIPE, choice, &mobility.reason);

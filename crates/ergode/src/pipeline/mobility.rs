@@ -17,8 +17,8 @@ use crate::lagged::{
 };
 use crate::mobility::{
     MeasurementNoise, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
-    estimate_constant_mobility, estimate_structure, fit_mobility_recipe, fit_paper_mobility,
-    fit_paper_ring,
+    TermLibrary, estimate_constant_mobility, estimate_structure, fit_mobility_recipe,
+    fit_paper_mobility, fit_paper_ring,
 };
 use crate::model::StoredScore;
 use crate::observable::{Functions, Monomials, Standardised};
@@ -62,6 +62,10 @@ pub(super) fn by_recipe(
 ) -> Result<MobilityFound> {
     let mut recipe = config.mobility.clone();
     recipe.noise = noise.clone();
+    recipe.library = TermLibrary {
+        drift: config.drift.terms.clone(),
+        diffusion: config.diffusion.terms.clone(),
+    };
     recipe.horizon.get_or_insert(horizon);
     recipe.leading = recipe.leading.or(leading);
     let found = fit_mobility_recipe(training, &recipe, control)?;
@@ -91,6 +95,8 @@ pub(super) fn by_recipe(
         network: None,
         statistics_seconds: found.statistics_seconds,
         noise: found.noise.map(|noise| (noise, found.mean)),
+        charts: found.charts,
+        terms: found.terms,
         fit: Some(fit),
     })
 }
@@ -229,6 +235,8 @@ pub(super) fn constant(
         network: None,
         statistics_seconds: 0.0,
         noise: None,
+        charts: Vec::new(),
+        terms: None,
     })
 }
 
@@ -272,6 +280,8 @@ pub(super) fn by_network(
         network: Some(network),
         statistics_seconds: 0.0,
         noise: None,
+        charts: Vec::new(),
+        terms: None,
     };
     let kind = "network trained by denoising".to_owned();
     Ok((found.stationary.into(), kind, mobility))

@@ -24,7 +24,7 @@ mod store;
 mod truth;
 mod walls;
 
-pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind};
+pub use config::{FitConfig, LimitsConfig, RolloutConfig, ScoreConfig, ScoreKind, TermsConfig};
 pub use fitted::Fitted;
 pub use folder::RunFolder;
 pub use keys::ConfigKey;

@@ -401,6 +401,18 @@ pub(super) fn space_of(name: &str) -> String {
     format!("space of {name}")
 }
 
+/// The decision on the chart of a coordinate.
+pub(super) fn chart_of(name: &str) -> String {
+    format!("{CHART}{name}")
+}
+
+/// True of the decision on a chart.
+pub(super) fn is_chart(decision: &str) -> bool {
+    decision.starts_with(CHART)
+}
+
+const CHART: &str = "chart of ";
+
 /// Why a coordinate has its domain.
 const SET_BY_SPACE: &str = "set by space";
 

@@ -10,7 +10,7 @@ use super::config::FitConfig;
 use super::fallback;
 use super::fitted::Fitted;
 use super::learn::{ModelStage, Models, Task};
-use super::policy::{Plan, space_of};
+use super::policy::{Plan, chart_of, is_chart, space_of};
 use super::rollout::{self, Rollouts, Runs, Steps};
 use super::score::near_zero;
 use super::skill;
@@ -233,7 +233,7 @@ impl<'a> Run<'a> {
         let config = self.config;
         let key = json!({
             "base": self.base, "check": config.check, "score": config.score, "ring": config.ring, "space": config.space,
-            "mobility": config.mobility, "paper": config.paper,
+            "mobility": config.mobility, "paper": config.paper, "drift": config.drift, "diffusion": config.diffusion,
         });
         let task = Task {
             training: &prepared.training,
@@ -434,6 +434,9 @@ fn concluded(
     let check = check.findings.iter();
     let check = check.filter(|f| !(corrected && f.kind == FindingKind::Noise));
     let check = check.filter(|f| !(walled && f.kind == FindingKind::Bounds));
+    // Nor one about heavy tails, where its test functions are made for them.
+    let charted = stage.policy.iter().any(|made| is_chart(&made.decision));
+    let check = check.filter(|f| !(charted && f.kind == FindingKind::HeavyTails));
     let misfit = stage.mobility.chi2_per_equation.and_then(judge_misfit);
     validation.add_findings(misfit.as_slice());
     for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
@@ -442,27 +445,35 @@ fn concluded(
     validation
 }
 
-/// Domains of coordinates that are no lines, with the reasons of the policy.
+/// Domains of coordinates that are no lines, and charts that are not the coordinates themselves, with the reasons
+/// of the policy.
 fn spaces(
     model: &LangevinModel,
     training: &Ensemble,
     policy: &[Decision],
 ) -> BTreeMap<String, SpaceResults> {
-    if model.space().is_plain() {
-        return BTreeMap::new();
-    }
-    let kinds = edge_kinds(model.mobility(), training);
-    let named = model.names().iter().zip(&model.space().domains).zip(kinds);
-    let bounded = named.filter(|((_, domain), _)| **domain != Domain::Line);
-    let described = bounded.map(|((name, domain), edges)| {
-        let decision = policy.iter().find(|made| made.decision == space_of(name));
-        let results = SpaceResults {
-            kind: *domain,
-            description: domain.describe(),
-            edges,
-            reason: decision.map_or(String::new(), |made| made.reason.clone()),
-        };
-        (name.clone(), results)
+    let edges = match model.space().is_plain() {
+        true => vec![[None; 2]; model.dim()],
+        false => edge_kinds(model.mobility(), training),
+    };
+    let named = model.names().iter().zip(&model.space().domains).zip(edges);
+    let decided = |matter: String| policy.iter().find(|made| made.decision == matter);
+    let described = named.filter_map(|((name, domain), edges)| {
+        let (decision, chart) = (decided(space_of(name)), decided(chart_of(name)));
+        (*domain != Domain::Line || chart.is_some()).then(|| {
+            let reasons = decision
+                .into_iter()
+                .chain(chart)
+                .map(|made| made.reason.clone());
+            let results = SpaceResults {
+                kind: *domain,
+                description: domain.describe(),
+                edges,
+                chart: chart.map(|made| made.choice.clone()),
+                reason: reasons.collect::<Vec<_>>().join("; "),
+            };
+            (name.clone(), results)
+        })
     });
     described.collect()
 }

@@ -15,9 +15,10 @@ use crate::lagged::Subsample;
 use crate::model::StoredScore;
 use crate::score::{
     ClosedFormConfig, DenoisingConfig, ScoreCertificate, certificate_library_for, certify_score,
-    certify_score_without_noise, fit_denoising_score, fit_logarithmic_score, fit_potential_score,
-    fit_potential_score_without_noise,
+    certify_score_without_noise, fit_charted_score, fit_denoising_score, fit_logarithmic_score,
+    fit_potential_score, fit_potential_score_without_noise,
 };
+use crate::space::Chart;
 
 /// A score with its certificate on held-out data.
 pub(super) struct ScoreFound {
@@ -68,6 +69,14 @@ pub(super) fn find_score(
             let terms = score.inner().coefficients().count();
             let kind = format!(
                 "gradient of a polynomial of {terms} terms, in logarithms of positive coordinates"
+            );
+            return judged(score.into(), kind);
+        }
+        if let Some(charts) = broad(training) {
+            let score = fit_charted_score(training, &charts, &closed_form, control)?;
+            let terms = score.inner().coefficients().count();
+            let kind = format!(
+                "gradient of a polynomial of {terms} terms, in normal scores of broad coordinates"
             );
             return judged(score.into(), kind);
         }
@@ -182,6 +191,24 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
             !angle && row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
         })
         .collect()
+}
+
+/// Normal scores of the coordinates whose law is broad, the others as they are; none where no law is.
+fn broad(ensemble: &Ensemble) -> Option<Vec<Chart>> {
+    let states = ensemble.sample_tile(COMPARED);
+    let n = (states.len() / ensemble.dim()).max(1);
+    let charts = states.chunks_exact(n).map(|row| {
+        let mut sorted = row.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let scores = Chart::is_needed(&sorted).then(|| Chart::normal_scores(&sorted, None));
+        scores.flatten().unwrap_or(Chart::Identity {
+            mean: 0.0,
+            scale: 1.0,
+        })
+    });
+    let charts: Vec<Chart> = charts.collect();
+    let any = charts.iter().any(|chart| !chart.is_identity());
+    any.then_some(charts)
 }
 
 /// A score with its certificate on held-out data.

@@ -6,7 +6,6 @@ use crate::check::{BoundKind, CheckReport, CoordinateReport, Motion};
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
-use crate::finding::{Finding, Severity};
 use crate::mobility::{MeasurementNoise, MobilityFit, Recipe, RecipeConfig, fit_mobility_recipe};
 use crate::space::{Domain, DomainChoice};
 
@@ -29,15 +28,6 @@ const GOOD: f64 = 3.0;
 /// Samples within a step of a wall, over those within the next step, at least; and their least number.
 const CROWD: f64 = 0.6;
 const FEWEST: usize = 20;
-
-/// A failing certificate of a score that no simulation uses is for the report alone.
-pub(super) fn leave_to_report(finding: &mut Finding) {
-    if finding.severity > Severity::Info {
-        finding.severity = Severity::Info;
-        finding.message +=
-            "; the drift was fitted without the score, and simulations do not use it";
-    }
-}
 
 /// A wall and why it is one.
 #[derive(Clone, Debug)]

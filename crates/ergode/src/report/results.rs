@@ -95,6 +95,9 @@ pub struct SpaceResults {
     /// What its lower and upper edge are to the process.
     #[serde(default)]
     pub edges: [Option<EdgeKind>; 2],
+    /// The function of the coordinate whose polynomials are the test functions, where it is not the coordinate.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub chart: Option<String>,
     /// Why.
     pub reason: String,
 }

@@ -1,6 +1,7 @@
 //! The stationary score s = ∇ ln p_ss.
 
 mod certificate;
+mod charted;
 mod closed_form;
 mod conditional;
 mod confinement;
@@ -20,6 +21,7 @@ mod walls;
 mod windows;
 
 pub use certificate::{CertificateConfig, ScoreCertificate, certify_score};
+pub use charted::{ChartedScore, fit_charted_score};
 pub(crate) use closed_form::minimiser;
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,

@@ -1,7 +1,9 @@
 //! Where the coordinates of a state live: lines, half-lines, intervals, circles.
 
+mod chart;
 mod config;
 
+pub use chart::{Chart, ScoreCurve};
 pub use config::{DomainChoice, SpaceConfig};
 
 use serde::{Deserialize, Serialize};
