@@ -270,6 +270,22 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ),
     ("mobility.max_coefficients", "most coefficients"),
     (
+        "mobility.charts",
+        "chart of the test functions by coordinate: identity, logarithm, normal-scores; auto where silent",
+    ),
+    (
+        "mobility.sparse",
+        "keep only the terms of drift and diffusion that the record supports",
+    ),
+    (
+        "drift.terms",
+        "terms of the drift, polynomials of the coordinates; all up to a degree if empty",
+    ),
+    (
+        "diffusion.terms",
+        "terms of the diffusion, polynomials of the coordinates; all up to a degree if empty",
+    ),
+    (
         "mobility.caution",
         "standard errors by which held-out chi^2 must fall for a higher degree",
     ),
