@@ -244,6 +244,8 @@ struct Spaces {
     top: (usize, usize),
     /// Highest degree of D and of b that the space of the generator determines.
     generator_top: (usize, usize),
+    /// Moments needed beyond those of powers: a derivative lowers the degree of a power, but not that of a wave.
+    beyond: usize,
 }
 
 impl Spaces {
@@ -273,6 +275,7 @@ impl Spaces {
                 test_degree: generator_test,
             },
             generator_top,
+            beyond: 0,
             semigroup: SemigroupConfig {
                 degree,
                 test_degree,
@@ -296,6 +299,7 @@ impl Spaces {
             }
             space.test_degree = space.test_degree.min(space.degree);
         }
+        self.beyond = 2;
         if standardiser.scale.len() > 1 {
             let most = WAVE_DEGREES;
             let (d, b) = self.generator_top;
@@ -843,7 +847,7 @@ impl Plan {
                 statistics.moment_degree = match recipe {
                     Recipe::Generator => space.generator_moment_degree(top.0, top.1),
                     _ => space.moment_degree(degree),
-                };
+                } + spaces.beyond;
                 statistics.lags = doubling_lags(interval, horizon);
             }
         }

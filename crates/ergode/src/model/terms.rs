@@ -286,10 +286,19 @@ impl Unknowns {
         terms.sort_by_key(|(powers, _)| {
             (
                 degree(powers),
-                powers.iter().map(|p| u32::MAX - p).collect::<Vec<_>>(),
+                powers.iter().map(|p| rank(*p)).collect::<Vec<_>>(),
             )
         });
         terms.into_iter().map(|(_, term)| term).collect()
+    }
+}
+
+/// The place of a factor among those of one coordinate: high powers first, and cosines before sines.
+fn rank(exponent: u32) -> u32 {
+    match Factor::of(exponent) {
+        Factor::Power(power) => u32::MAX - power,
+        Factor::Cos(m) => 2 * m,
+        Factor::Sin(m) => 2 * m + 1,
     }
 }
 
