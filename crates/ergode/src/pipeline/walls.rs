@@ -19,21 +19,46 @@ const NEAR: f64 = 0.02;
 const QUIET: f64 = 0.75;
 /// Uncertainty of D at a wall, in standard errors and over D in the middle, up to which it is known to vanish.
 const SMALL: f64 = 0.4;
-/// Distance of a wall from the nearest sample, as a fraction of the range.
-const FAR: f64 = 0.2;
+/// Distance of a wall from the nearest sample, as a fraction of the range, and D at that sample over that in the
+/// middle.
+const FAR: f64 = 0.06;
+const ALMOST: f64 = 0.12;
 /// Standard errors by which D must be zero at a wall, and by which its slope there must not be.
 const SIGMAS: f64 = 3.0;
 /// χ² per equation up to which a fit of one coordinate is believed.
 const GOOD: f64 = 3.0;
-/// Samples within a step of a wall, over those within the next step, at least; and their least number.
+/// Samples within a step of a wall, over those within the next step and over those of an even density, at least; and
+/// their least number.
 const CROWD: f64 = 0.6;
+const DENSE: f64 = 0.2;
 const FEWEST: usize = 20;
 
 /// A wall and why it is one.
 #[derive(Clone, Debug)]
 struct Wall {
     place: f64,
-    reason: &'static str,
+    kind: Kind,
+}
+
+/// How a wall was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// By samples that are exactly there.
+    Mass,
+    /// By samples that crowd there.
+    Crowd,
+    /// By the noise.
+    Vanishing,
+}
+
+impl Kind {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::Mass => "many samples are exactly there, and none beyond",
+            Self::Crowd => "the density ends there within a step of the noise",
+            Self::Vanishing => "the noise vanishes there",
+        }
+    }
 }
 
 impl Plan {
@@ -91,14 +116,15 @@ pub fn detect_walls(
 ) -> Result<Option<(Domain, String)>> {
     let column = record.columns(&[j])?;
     let column = &*column.excerpt(SAMPLES)?;
-    Ok(match walls(column, report, horizon, control)? {
+    let alone = record.dim() == 1;
+    Ok(match walls(column, report, (horizon, alone), control)? {
         [None, None] => None,
-        [Some(a), None] => Some((Domain::Above(a.place), a.reason.to_owned())),
-        [None, Some(b)] => Some((Domain::Below(b.place), b.reason.to_owned())),
+        [Some(a), None] => Some((Domain::Above(a.place), a.kind.reason().to_owned())),
+        [None, Some(b)] => Some((Domain::Below(b.place), b.kind.reason().to_owned())),
         [Some(a), Some(b)] => {
-            let reason = match a.reason == b.reason {
-                true => a.reason.to_owned(),
-                false => format!("below, {}; above, {}", a.reason, b.reason),
+            let reason = match a.kind == b.kind {
+                true => a.kind.reason().to_owned(),
+                false => format!("below, {}; above, {}", a.kind.reason(), b.kind.reason()),
             };
             Some((Domain::Interval([a.place, b.place]), reason))
         }
@@ -120,7 +146,7 @@ impl FitConfig {
 fn walls(
     column: &Ensemble,
     report: &CoordinateReport,
-    horizon: f64,
+    (horizon, alone): (f64, bool),
     control: &Control,
 ) -> Result<[Option<Wall>; 2]> {
     let Some(ends) = Ends::new(column) else {
@@ -129,16 +155,14 @@ fn walls(
     let bounds = [report.bounds.lower, report.bounds.upper];
     let diffusive = report.motion == Motion::Diffusive;
     let mut walls = [0, 1].map(|side| {
-        let reason = match bounds[side].map(|bound| bound.kind) {
-            Some(BoundKind::Mass) => "many samples are exactly there, and none beyond",
-            _ if diffusive && ends.is_crowded(side) => {
-                "the density ends there within a step of the noise"
-            }
+        let kind = match bounds[side].map(|bound| bound.kind) {
+            Some(BoundKind::Mass) => Kind::Mass,
+            _ if diffusive && ends.is_crowded(side) => Kind::Crowd,
             _ => return None,
         };
         Some(Wall {
             place: ends.rounded(side, ends.end[side], 0.02 * ends.range()),
-            reason,
+            kind,
         })
     });
     let quiet = [0, 1].map(|side| walls[side].is_none() && ends.variance[side] < QUIET);
@@ -149,7 +173,16 @@ fn walls(
             walls[side] = vanishing(&fit, &ends, side);
         }
     }
-    Ok(walls)
+    // Of several coordinates each alone is not Markov: D seems to vanish by chance at one end, not at both or at 0.
+    let credible = walls.iter().all(Option::is_some)
+        || walls
+            .iter()
+            .flatten()
+            .all(|wall| wall.place == 0.0 || wall.kind != Kind::Vanishing);
+    Ok(match alone || credible {
+        true => walls,
+        false => [None, None],
+    })
 }
 
 /// The fit of one coordinate by itself with a quadratic D; none where it does not meet its equations.
@@ -196,10 +229,11 @@ fn vanishing(fit: &MobilityFit, ends: &Ends, side: usize) -> Option<Wall> {
     let steep = falls * range > SIGMAS * uncertain && falls * range > 0.5 * middle;
     let small = uncertain * SIGMAS < SMALL * middle;
     let tolerance = SIGMAS * uncertain / falls.abs();
-    let near = outward * away < FAR * range && -outward * away < tolerance.min(0.1 * range);
-    (steep && small && near).then(|| Wall {
+    let near = outward * away < FAR * range && -outward * away < tolerance.min(FAR * range);
+    let almost = at < ALMOST * middle;
+    (steep && small && near && almost).then(|| Wall {
         place: ends.rounded(side, place, tolerance.max(0.01 * range)),
-        reason: "the noise vanishes there",
+        kind: Kind::Vanishing,
     })
 }
 
@@ -210,6 +244,8 @@ struct Ends {
     variance: [f64; 2],
     /// Samples within half a step of the noise from the end, and within the next half.
     near: [[usize; 2]; 2],
+    /// Samples within half a step of an end if they filled the range evenly.
+    even: [f64; 2],
 }
 
 impl Ends {
@@ -259,8 +295,11 @@ impl Ends {
             };
             [within(0.0, step), within(step, 2.0 * step)]
         });
+        let range = end[1] - end[0];
+        let even = parts.map(|part| 0.5 * part.sqrt() / range * values.len() as f64);
         (mean > 0.0).then(|| Self {
             end,
+            even,
             variance: parts.map(|part| part / mean),
             near,
         })
@@ -274,7 +313,8 @@ impl Ends {
     /// round, hardly any sample is within a step of the last one.
     fn is_crowded(&self, side: usize) -> bool {
         let [first, second] = self.near[side];
-        first >= FEWEST && first as f64 > CROWD * second as f64
+        let crowd = (CROWD * second as f64).max(DENSE * self.even[side]);
+        first >= FEWEST && first as f64 > crowd
     }
 
     /// The roundest number not inside the samples and within `tolerance` of `place`, which is moved out of the
@@ -331,6 +371,7 @@ mod tests {
             end: [0.013, 0.9971],
             variance: [0.0; 2],
             near: [[0; 2]; 2],
+            even: [0.0; 2],
         };
         let cases = [
             (0, -0.004, 0.02, 0.0),
