@@ -4,7 +4,9 @@
 mod check;
 mod ensemble;
 mod error;
+mod forecast;
 mod model;
+mod physics;
 mod reproduce;
 mod systems;
 mod work;
@@ -21,7 +23,11 @@ mod _core {
     #[pymodule_export]
     use crate::error::{InputError, NumericalError};
     #[pymodule_export]
+    use crate::forecast::{anomaly, anomaly_at, forecast, record, simulate_from, skill};
+    #[pymodule_export]
     use crate::model::{Fitted, configure, fit, load};
+    #[pymodule_export]
+    use crate::physics::{committor, first_passage, landscape, response};
     #[pymodule_export]
     use crate::reproduce::reproduce;
     #[pymodule_export]

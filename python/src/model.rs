@@ -23,7 +23,7 @@ const TILE: usize = 1024;
 /// The result of a fit.
 #[pyclass(frozen, module = "ergode._core")]
 pub(crate) struct Fitted {
-    inner: ergode::Fitted,
+    pub(crate) inner: ergode::Fitted,
     config: FitConfig,
 }
 
@@ -138,6 +138,32 @@ impl Fitted {
     /// The configuration as JSON.
     fn config(&self) -> String {
         json!(self.config).to_string()
+    }
+
+    /// Time scales and other comparisons besides the validation, as JSON.
+    fn evidence(&self) -> String {
+        json!(self.inner.record.evidence).to_string()
+    }
+
+    /// True where trend or cycle lie between the record and the state.
+    #[getter]
+    fn has_anomalies(&self) -> bool {
+        let observation = self.inner.model.observation();
+        observation.trend.is_some() || observation.cycle.is_some()
+    }
+
+    /// True for states (state, coordinate) among the samples.
+    fn sampled(&self, x: PyReadonlyArray2<'_, f64>) -> Vec<bool> {
+        let rows = x.as_array();
+        let rows = rows.rows().into_iter();
+        rows.map(|row| self.inner.model.in_support(&row.to_vec()))
+            .collect()
+    }
+
+    /// Lower and upper ends of the samples, coordinate by coordinate.
+    #[getter]
+    fn bounds(&self) -> (Vec<f64>, Vec<f64>) {
+        self.inner.model.sampled_bounds()
     }
 
     /// The comparison with held-out data, as JSON.

@@ -15,8 +15,11 @@ from ergode import _core
 MODULES = [
     "ergode",
     "ergode._check",
+    "ergode._compare",
     "ergode._ensemble",
+    "ergode._forecast",
     "ergode._model",
+    "ergode._physics",
     "ergode.plot",
     "ergode.systems",
 ]

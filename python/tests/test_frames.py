@@ -129,7 +129,7 @@ def test_refused_of_pandas():
     refused("named like times.*t='time'", frame(time=TIME), dt=1)
     refused("may be times or labels", frame().set_index(pd.Index(TIME, name="depth")))
     refused("dt is given, but the index", frame().set_index(pd.Index(TIME, name="time")), dt=1)
-    refused("hold no numbers", frame(flag="a"), dt=1)
+    refused("hold no numbers", frame(flag=True), dt=1)
     refused("several levels", frame().set_index(["u", "v"], append=True), dt=1)
     refused("no column 'q'", frame(), t="q")
     refused("no column 'q'", frame(), dt=1, trajectory="q")

@@ -16,8 +16,10 @@ from typing import Any
 
 from . import systems
 from ._check import Check, Finding, check
+from ._compare import Comparison, compare, cross_validate
 from ._core import InputError, NumericalError, __version__
 from ._ensemble import Ensemble
+from ._forecast import Forecast
 from ._model import Langevin, NotFittedError, load
 from ._page import Page
 from ._reproduce import reproduce
@@ -26,9 +28,11 @@ from ._validation import Curve, Validation
 
 __all__ = [
     "Check",
+    "Comparison",
     "Curve",
     "Ensemble",
     "Finding",
+    "Forecast",
     "InputError",
     "Langevin",
     "NotFittedError",
@@ -40,6 +44,9 @@ __all__ = [
     "below",
     "check",
     "circle",
+    "compare",
+    "concatenate",
+    "cross_validate",
     "interval",
     "load",
     "plot",
@@ -48,6 +55,11 @@ __all__ = [
 ]
 
 plot: ModuleType
+concatenate = Ensemble.concatenate
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

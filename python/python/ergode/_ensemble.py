@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._core import InputError
+from ._dates import dates_of
 from ._input import Form, How, default_names, understand
 from ._page import figure, table
 
 if TYPE_CHECKING:
+    import pandas
     import xarray
 
 
@@ -24,7 +26,7 @@ class Ensemble:
 
     Parameters
     ----------
-    data : array, list of arrays, pandas.DataFrame, xarray.DataArray or xarray.Dataset
+    data : array, list of arrays, DataFrame (pandas, Polars), pyarrow.Table, xarray.DataArray or xarray.Dataset
         (time,), (time, dimension) or (trajectory, time, dimension); a list of (time, dimension) arrays of
         any lengths; a table whose columns are coordinates; an xarray object with a dimension "time".
         A row with NaN is a gap: pairs of samples never cross it. Masked arrays are supported.
@@ -38,11 +40,14 @@ class Ensemble:
     units : str, sequence or mapping, optional
         Units of the coordinates, kept with the data.
     time_unit : str, optional
-        Unit of time, kept with the data; dates are converted to numbers in this unit ("s", "h", "D").
+        Unit of time, kept with the data; dates are converted to numbers in this unit ("s", "m", "h", "D", "W"),
+        in calendar months or years ("M", "Y") or business days ("B"), counted from the first date.
     mask : array of bool, optional
         True where values, or whole rows, are missing, as in numpy.ma.
-    trajectory : str, optional
-        Column of a DataFrame that identifies the trajectory.
+    columns : sequence of str, optional
+        Columns of a table that are coordinates [default: all that hold numbers].
+    id, trajectory : str, optional
+        Column of a table that identifies the trajectory.
     copy : bool, optional
         None shares the memory of double-precision arrays whose coordinates are adjacent (C order) and
         copies others; True always copies; False raises an error if a copy is needed. Do not write to an
@@ -74,11 +79,16 @@ class Ensemble:
         time_unit: str | None = None,
         mask: Any = None,
         trajectory: str | None = None,
+        columns: Sequence[str] | None = None,
+        id: str | None = None,
         copy: bool | None = None,
     ) -> None:
         if isinstance(data, Ensemble):
             raise InputError("the data are already an Ensemble; use it directly")
-        record = understand(data, How(dt, t, names, units, time_unit, mask, trajectory))
+        if id is not None and trajectory is not None:
+            raise InputError("id and trajectory mean the same; give one of them")
+        how = How(dt, t, names, units, time_unit, mask, trajectory or id, columns)
+        record = understand(data, how)
         again = copy is True and not record.copied
         core = _core.Ensemble(record.values, record.times, record.names, again)
         if copy is False and (record.copied or core.shared < len(core)):
@@ -239,6 +249,49 @@ class Ensemble:
 
         return to_xarray(self)
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row for each sample, by date or time; a column `trajectory` where there are several."""
+        from ._frames import to_pandas
+
+        frame: pandas.DataFrame = to_pandas(self)
+        return frame
+
+    @property
+    def dates(self) -> Any:
+        """The times as dates, in the form of `t`; None where the input had no dates."""
+        epoch = self._form.epoch(self.time_unit)
+        if epoch is None:
+            return None
+        t = self.t
+        return dates_of(t, epoch) if isinstance(t, np.ndarray) else [dates_of(one, epoch) for one in t]
+
+    def __iter__(self) -> Iterator[Ensemble]:
+        """The trajectories, each as an ensemble of one."""
+        return (self.select([k]) for k in range(len(self)))
+
+    def __getitem__(self, which: Any) -> Ensemble:
+        """One trajectory by its index, or several by a slice, indices or booleans. Values are shared."""
+        indices = np.arange(len(self))[which]
+        return self.select([int(k) for k in np.atleast_1d(indices)])
+
+    @staticmethod
+    def concatenate(ensembles: Sequence[Ensemble]) -> Ensemble:
+        """The trajectories of several ensembles of the same coordinates, in their order."""
+        if not ensembles:
+            raise InputError("no ensembles to concatenate")
+        first = ensembles[0]
+        for other in ensembles[1:]:
+            if other.names != first.names:
+                raise InputError(
+                    f"the coordinates differ: {', '.join(first.names)} and {', '.join(other.names)}"
+                )
+            if other._form.origin != first._form.origin or other.time_unit != first.time_unit:
+                raise InputError("the times count from different dates or in different units")
+        parts = [(one._core, k) for one in ensembles for k in range(len(one))]
+        values = [core.values(k) for core, k in parts]
+        times = [core.times(k) for core, k in parts]
+        return first._like(_core.Ensemble(values, times, first.names, False))
+
     def burn_in(self, fraction: float | None = None, *, time: float | None = None) -> Ensemble:
         """Drop the start of each trajectory: a fraction of its rows, or a time. Values are shared."""
         return self._like(self._core.burn_in(fraction, time))
@@ -292,7 +345,9 @@ class Ensemble:
 
 
 def ensemble_from(data: Any, how: dict[str, Any]) -> Ensemble:
-    """Return an ensemble unchanged, or make one from data."""
+    """Return an ensemble unchanged, or make one from data or from a list of ensembles."""
+    if isinstance(data, (list, tuple)) and data and all(isinstance(one, Ensemble) for one in data):
+        data = Ensemble.concatenate(data)
     if not isinstance(data, Ensemble):
         return Ensemble(data, **how)
     given = [name for name, value in how.items() if value is not None]

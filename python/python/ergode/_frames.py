@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import InputError
+from ._dates import dates_of, is_calendar
 from ._input import (
     Form,
     How,
@@ -40,7 +41,7 @@ def from_pandas(data: Any, how: How) -> Record:
             "identifies the trajectory: trajectory='column'"
         )
     groups = _groups(frame, how.trajectory)
-    columns = [c for c in frame.columns if c not in (how.trajectory, _column(how.t))]
+    columns = _columns(frame, how)
     suspects = [c for c in columns if str(c).lower() in TIMES]
     if suspects:
         raise InputError(
@@ -73,8 +74,45 @@ def from_pandas(data: Any, how: How) -> Record:
     else:
         given = [t for t in times if t is not None]
     return Record(
-        values, given, names, units_of(how.units, names), how.time_unit, Form("pandas"), copied=True
+        values, given, names, units_of(how.units, names), how.time_unit, Form("pandas").dated(how), copied=True
     )
+
+
+def as_pandas(data: Any) -> Any:
+    """A table of Polars or PyArrow as a DataFrame."""
+    import pandas
+
+    names = data.column_names if hasattr(data, "column_names") else data.columns
+    return pandas.DataFrame({name: data[name].to_numpy() for name in names})
+
+
+def _columns(frame: Any, how: How) -> list[Any]:
+    """The columns that hold coordinates; text is left out with a warning."""
+    if how.columns is not None:
+        missing = [c for c in how.columns if c not in frame.columns]
+        if missing:
+            raise InputError(
+                f"no column {missing[0]!r}; the columns are {', '.join(map(str, frame.columns))}"
+            )
+        return list(how.columns)
+    columns = [c for c in frame.columns if c not in (how.trajectory, _column(how.t))]
+    words = [c for c in columns if frame[c].dtype.kind not in "iufM" and _is_text(frame[c])]
+    if words and len(words) < len(columns):
+        import warnings
+
+        warnings.warn(
+            f"columns {', '.join(map(str, words))} hold text and are left out; id= names the column that identifies "
+            "the trajectory, columns= the coordinates",
+            UserWarning,
+            stacklevel=5,
+        )
+        columns = [c for c in columns if c not in words]
+    return columns
+
+
+def _is_text(column: Any) -> bool:
+    known = column.dropna()
+    return len(known) > 0 and isinstance(known.iloc[0], str)
 
 
 def _column(t: Any) -> Any:
@@ -97,17 +135,19 @@ def _index_times(frame: Any, how: How) -> NDArray[np.float64] | None:
     if isinstance(how.t, str):
         if how.t not in frame.columns:
             raise InputError(f"no column {how.t!r}; the columns are {', '.join(map(str, frame.columns))}")
-        return clock(frame[how.t].to_numpy(), how.time_unit, f"column {how.t!r}")
+        return clock(frame[how.t].to_numpy(), how, f"column {how.t!r}")
     if how.t is not None:
         return None
     index = frame.index
+    if type(index).__name__ == "PeriodIndex":
+        index = index.to_timestamp()
     if getattr(index, "tz", None) is not None:
         index = index.tz_convert(None)
     if type(index).__name__ == "RangeIndex":
         return None
     named = str(index.name).lower() in TIMES
     if index.dtype.kind in "Mm" or (named and index.dtype.kind in "iuf"):
-        return clock(np.asarray(index), how.time_unit, "the index")
+        return clock(np.asarray(index), how, "the index")
     if how.trajectory is not None and how.dt is not None and index.dtype.kind in "iu":
         return None
     raise InputError(
@@ -148,7 +188,7 @@ def from_xarray(data: Any, how: How) -> Record:
         units = _array_units(array, coordinate, names)
     times, unit = _times(array, time, rows, how)
     form = Form("dataset" if dataset else "xarray", time, trajectory, coordinate or "coordinate")
-    return Record(rows, times, names, units, unit, form, copied=copied or dataset)
+    return Record(rows, times, names, units, unit, form.dated(how), copied=copied or dataset)
 
 
 def _stacked(data: Any) -> tuple[Any, dict[str, str]]:
@@ -228,12 +268,12 @@ def _times(array: Any, time: str, rows: list[NDArray[Any]], how: How) -> tuple[l
             f"data.drop_vars({time!r})"
         )
     values = array.coords[time].values
-    if values.dtype.kind == "O":
+    if values.dtype.kind == "O" and not is_calendar(values):
         raise InputError(
             f"the times {time!r} are objects ({type(values.flat[0]).__name__}); convert them to numbers or "
             f"to datetime64, or use data.drop_vars({time!r}) and pass dt="
         )
-    times = clock(values, how.time_unit, f"the coordinate {time!r}")
+    times = clock(values, how, f"the coordinate {time!r}")
     unit = how.time_unit or array.coords[time].attrs.get("units")
     return [times] * len(rows), None if unit is None else str(unit)
 
@@ -253,6 +293,9 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     if form.kind in ("xarray", "dataset") and form.trajectory is None and len(x) == 1:
         dims, x = dims[1:], x[0]
     clock_attrs = {} if ensemble.time_unit is None else {"units": ensemble.time_unit}
+    epoch = form.epoch(ensemble.time_unit)
+    if epoch is not None:
+        t, clock_attrs = dates_of(t, epoch).astype("M8[ns]"), {}
     coords: dict[str, Any] = {
         form.time: (form.time, t, clock_attrs),
         form.coordinate: (form.coordinate, names),
@@ -266,6 +309,25 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     for name, unit in units.items():
         dataset[name].attrs["units"] = unit
     return dataset
+
+
+def to_pandas(ensemble: Ensemble) -> Any:
+    """One row for each sample, by date or time; a column `trajectory` where there are several."""
+    import pandas
+
+    epoch = ensemble._form.epoch(ensemble.time_unit)
+    frames = []
+    for k, values in enumerate(ensemble.trajectories):
+        given = ensemble._core.times(k)
+        clock: Any = given
+        if isinstance(given, tuple):
+            clock = given[0] + given[1] * np.arange(len(values))
+        index = pandas.Index(clock if epoch is None else dates_of(clock, epoch), name="time")
+        frame = pandas.DataFrame(np.asarray(values, dtype=np.float64), columns=ensemble.names, index=index)
+        if len(ensemble) > 1:
+            frame.insert(0, "trajectory", k)
+        frames.append(frame)
+    return pandas.concat(frames) if len(frames) > 1 else frames[0]
 
 
 def states_of(x: Any, names: list[str], form: Form) -> tuple[NDArray[Any], Any, str]:
@@ -294,6 +356,17 @@ def states_of(x: Any, names: list[str], form: Form) -> tuple[NDArray[Any], Any, 
             )
     x = x.transpose(..., dim)
     return x.values, x, dim
+
+
+def times_in(x: Any, dim: str) -> Any:
+    """The times of the states of `states_of`, in a shape that goes with them; None without times."""
+    times = [d for d in x.dims if str(d).lower() in TIMES and d in x.coords]
+    if not times:
+        return None
+    values = x.coords[times[0]].values
+    others = [d for d in x.dims if d != dim]
+    shape = [len(values) if d == times[0] else 1 for d in others]
+    return values.reshape(shape)
 
 
 def like_states(values: NDArray[Any], x: Any, dim: str, names: list[str], what: str) -> xarray.DataArray:

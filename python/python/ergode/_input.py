@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import InputError
+from ._dates import UNITS, Epoch, calendar_numbers, is_calendar, numbers_of
 
 Times = tuple[float, float] | NDArray[np.float64]
 
@@ -25,6 +26,19 @@ class Form:
     time: str = "time"
     trajectory: str | None = None
     coordinate: str = "coordinate"
+    #: Date of time zero and the day of the month of all dates, where the input had dates.
+    origin: str | None = None
+    anchor: str | None = None
+
+    def epoch(self, unit: str | None) -> Epoch | None:
+        """The date of time zero, where it is known."""
+        return None if self.origin is None or unit is None else Epoch(self.origin, unit, self.anchor)
+
+    def dated(self, how: How) -> Form:
+        """The same with the date of time zero that was found while times were read."""
+        if how.epoch is not None:
+            self.origin, self.anchor = how.epoch.date, how.epoch.anchor
+        return self
 
 
 @dataclass
@@ -51,15 +65,27 @@ class How:
     time_unit: str | None = None
     mask: Any = None
     trajectory: str | None = None
+    columns: Sequence[str] | None = None
+    #: Found with the first dates, and kept for all others.
+    epoch: Epoch | None = None
 
 
 def understand(data: Any, how: How) -> Record:
     """Interpret `data` as a record."""
     kind = library_of(data)
+    if kind in ("polars", "pyarrow"):
+        from ._frames import as_pandas
+
+        data, kind = as_pandas(data), "pandas"
     if kind == "pandas":
         from ._frames import from_pandas
 
         return from_pandas(data, how)
+    if how.columns is not None:
+        raise InputError(
+            f"columns= and id= name columns of a table, but the data are {described(data)}; select the coordinates "
+            "before, and pass names="
+        )
     if kind == "xarray":
         from ._frames import from_xarray
 
@@ -75,14 +101,15 @@ def understand(data: Any, how: How) -> Record:
         record.names = texts(how.names, "names")
     record.units = units_of(how.units, record.names or default_names(values[0].shape[1]))
     record.time_unit = how.time_unit
+    record.form = record.form.dated(how)
     return record
 
 
 def library_of(data: Any) -> str | None:
-    """Library of `data`: "pandas", "xarray" or None. Imports neither."""
+    """Library of `data`: "pandas", "xarray", "polars", "pyarrow" or None. Imports none of them."""
     for base in type(data).__mro__:
         library = base.__module__.split(".")[0]
-        if library in ("pandas", "xarray"):
+        if library in ("pandas", "xarray", "polars", "pyarrow"):
             return library
     return None
 
@@ -233,9 +260,9 @@ def times_of(values: list[NDArray[Any]], how: How) -> list[Times]:
         )
     lengths = [len(array) for array in values]
     if isinstance(how.t, (list, tuple)) and not all(np.isscalar(entry) for entry in how.t):
-        given = [clock(entry, how.time_unit, f"t[{k}]") for k, entry in enumerate(how.t)]
+        given = [clock(entry, how, f"t[{k}]") for k, entry in enumerate(how.t)]
     else:
-        array = clock(how.t, how.time_unit, "t")
+        array = clock(how.t, how, "t")
         given = list(array) if array.ndim == 2 else [array] * len(values)
     found = [entry.shape for entry in given]
     if found != [(length,) for length in lengths]:
@@ -263,24 +290,24 @@ def interval(dt: Any) -> float:
     return value
 
 
-def clock(t: Any, unit: str | None, what: str) -> NDArray[np.float64]:
-    """Times as numbers; dates in `unit`, from the first."""
+def clock(t: Any, how: How, what: str) -> NDArray[np.float64]:
+    """Times as numbers; dates in the unit of time, from the first date of the record."""
     array = np.asarray(t)
-    if array.dtype.kind in "Mm":
+    unit = how.time_unit
+    if array.dtype.kind in "Mm" or is_calendar(array):
         if unit is None:
             raise InputError(
-                f"{what} holds dates or time differences; give time_unit= ('s', 'm', 'h' or 'D'), the unit of "
-                "all times and rates"
+                f"{what} holds dates or time differences; give time_unit= ({UNITS}), the unit of all times and rates"
             )
+        if array.dtype.kind == "O":
+            return calendar_numbers(array, unit)
+        if array.dtype.kind == "M":
+            numbers, how.epoch = numbers_of(array, unit, how.epoch)
+            return numbers
         try:
-            one = np.timedelta64(1, unit)  # type: ignore[call-overload]
-            if array.dtype.kind == "M":
-                array = array - array.reshape(-1)[:1]
-            return np.asarray(array / one, dtype=np.float64)
+            return np.asarray(array / np.timedelta64(1, unit), dtype=np.float64)  # type: ignore[call-overload]
         except TypeError as error:
-            raise InputError(
-                f"time_unit={unit!r} is not supported ({error}); use 's', 'm', 'h' or 'D'"
-            ) from None
+            raise InputError(f"time_unit={unit!r} is not supported ({error}); use {UNITS}") from None
     if array.dtype.kind not in "iuf":
         raise InputError(f"{what} ({array.dtype}) holds no times; pass numbers or dates")
     return np.asarray(array, dtype=np.float64)

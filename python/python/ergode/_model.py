@@ -14,14 +14,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from . import _core
+from ._compare import skill_score
 from ._core import InputError
 from ._ensemble import Ensemble, ensemble_from, require_same
-from ._input import Form, library_of
+from ._equation import Equation
+from ._fields import Fields
+from ._forecast import Forecasting
+from ._input import Form
 from ._page import Page, badge, table
 from ._params import Parameters
+from ._physics import Physics
 from ._progress import watching
 from ._validation import Validation
 from .systems import System
@@ -44,7 +48,7 @@ class NotFittedError(ValueError, AttributeError):
     """A model was used before it was fitted."""
 
 
-class Langevin(Parameters):
+class Langevin(Fields, Forecasting, Physics, Parameters):
     """Learn the Langevin equation dx = [M s + div M] dt + sqrt(2) Sigma dW from data.
 
     Parameters
@@ -55,8 +59,8 @@ class Langevin(Parameters):
         Random seed [default: 0].
     held_out : float, optional
         Fraction of the data held out for the validation [default: 0.25].
-    score : {"auto", "closed-form", "denoising"}, optional
-        How to estimate the score s [default: "auto"].
+    score_kind : {"auto", "closed-form", "denoising"}, optional
+        How to estimate the score s [default: "auto"]. Formerly `score`, which is deprecated.
     sparse : bool, optional
         Keep only the terms of drift and diffusion that the data support [default: False].
     options : dict, optional
@@ -79,7 +83,8 @@ class Langevin(Parameters):
     results_ : dict
         Content of results.json.
     coefficients_ : dict of str to (value, standard error)
-        Coefficients of the mobility by label; empty for a network.
+        Coefficients of the mobility by label, in standardised coordinates; empty for a network. `coefficients()`
+        has those of the equation in the units of the record.
     validation_ : Validation
         Comparison with the held-out data.
     config_ : dict
@@ -116,18 +121,20 @@ class Langevin(Parameters):
         recipe: str | None = None,
         seed: int | None = None,
         held_out: float | None = None,
-        score: str | None = None,
+        score_kind: str | None = None,
         sparse: bool | None = None,
         options: dict[str, Any] | None = None,
         space: dict[str, Any] | None = None,
         config: str | os.PathLike[str] | None = None,
         run: str | os.PathLike[str] | None = None,
         verbose: bool | None = None,
+        **deprecated: Any,
     ) -> None:
+        score_kind = _renamed(deprecated, score_kind)
         self.recipe = recipe
         self.seed = seed
         self.held_out = held_out
-        self.score = score
+        self.score_kind = score_kind
         self.sparse = sparse
         self.options = options
         self.space = space
@@ -179,7 +186,7 @@ class Langevin(Parameters):
             "mobility.sparse": self.sparse,
             "seed": self.seed,
             "held_out": self.held_out,
-            "score.kind": self.score,
+            "score.kind": self.score_kind,
         }
         changes.update({f"space.{name}": where for name, where in (self.space or {}).items()})
         given = {**(self.options or {}), **{k: v for k, v in changes.items() if v is not None}}
@@ -216,6 +223,47 @@ class Langevin(Parameters):
             json.loads(fitted.validation()), results["validation"], fitted.validation_page
         )
 
+    def set_params(self, **parameters: Any) -> Langevin:
+        """Change parameters; fitted results stay until the next `fit`."""
+        if "score" in parameters:
+            parameters["score_kind"] = _renamed({"score": parameters.pop("score")}, None)
+        return super().set_params(**parameters)
+
+    def score(self, data: Any, y: None = None, **how: Any) -> float:
+        """Skill of forecasts of other data: 1 - CRPS / CRPS of climatology, mean over leads and coordinates.
+
+        1 is a perfect forecast and 0 that of climatology; larger is better, as scikit-learn wants it.
+        """
+        found = self.skill(data, **how)
+        if found is None:
+            raise InputError("the fit has no forecast skill; its report says why")
+        return skill_score(found)
+
+    def skill(self, data: Any = None, **how: Any) -> dict[str, Any] | None:
+        """Scores of forecasts by lead, beside climatology, persistence and a linear inverse model.
+
+        On other data of the same process; without data those of the held-out data of the fit, None where they
+        could not be computed. The form is that of "skill" in results.json.
+        """
+        fitted = self._required()
+        if data is None:
+            found: dict[str, Any] | None = self.results_.get("skill")
+            return found
+        ensemble = self._record(data, how)
+        with watching(self.verbose) as progress:
+            text = _core.skill(fitted, ensemble._core, progress)
+        result: dict[str, Any] = json.loads(text)
+        return result
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=True, three_d_array=True, allow_nan=True),
+        )
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fitted")
 
@@ -226,36 +274,25 @@ class Langevin(Parameters):
             )
         return self._fitted
 
-    # ----- fields
+    # ----- the equation
 
-    def score_function(self, x: Any, return_std: bool = False) -> Any:
-        """The score s = grad log p_ss, (..., dimension); `return_std` as for `drift`."""
-        return self._field("score", x, return_std)
+    def coefficients(self, standardised: bool = False) -> dict[str, tuple[float, float | None]]:
+        """Coefficients of the equation in the units of the record, "b[x]: x^2" or "D[x, y]: 1", with standard errors.
 
-    def drift(self, x: Any, return_std: bool = False) -> Any:
-        """The Ito drift M s + div M, (..., dimension).
-
-        `x` is an array of states (..., dimension), for one coordinate also (n,), or an xarray object. The
-        result has the same form. States are copied once, because the library stores coordinates
-        contiguously.
-
-        With `return_std`, return the drift and its standard error, both of the same form. The errors come
-        from a block jackknife of the coefficients of score and mobility, at the chosen degrees. Networks
-        have no standard errors: then a ValueError is raised.
+        Standard errors that are not known are None. With `standardised`, those of the mobility in coordinates of mean
+        zero and unit variance, as in `coefficients_`; only these are known of a model that is no polynomial.
         """
-        return self._field("drift", x, return_std)
-
-    def mobility(self, x: Any, return_std: bool = False) -> Any:
-        """The mobility M = D + R, (..., dimension, dimension); `return_std` as for `drift`."""
-        return self._field("mobility", x, return_std)
-
-    def diffusion(self, x: Any, return_std: bool = False) -> Any:
-        """The diffusion D = sym M = Sigma Sigma^T, (..., dimension, dimension); `return_std` as for `drift`."""
-        return self._field("diffusion", x, return_std)
-
-    def div_mobility(self, x: Any, return_std: bool = False) -> Any:
-        """(div M)_i = sum_j d_j M_ij, (..., dimension); `return_std` as for `drift`."""
-        return self._field("div_mobility", x, return_std)
+        self._required()
+        if standardised:
+            return dict(self.coefficients_)
+        equation = self.equation()
+        found: dict[str, tuple[float, float | None]] = {}
+        for name, terms in equation.drift.items():
+            found.update({f"b[{name}]: {term['term']}": (term["value"], term["stderr"]) for term in terms})
+        for entry, terms in equation.diffusion.items():
+            label = f"D[{entry.replace(',', ', ')}]"
+            found.update({f"{label}: {term['term']}": (term["value"], term["stderr"]) for term in terms})
+        return found
 
     def equation(self) -> Equation:
         """Drift and diffusion as polynomials of the state, in its units, with standard errors.
@@ -263,39 +300,6 @@ class Langevin(Parameters):
         Prints as text, shows as a formula in notebooks; `.latex()` and `.to_python()` give source.
         """
         return Equation(self._required())
-
-    def _field(self, field: str, x: Any, return_std: bool) -> Any:
-        if not return_std:
-            return self._evaluate(field, x)
-        return self._evaluate(field, x), self._evaluate(field, x, error=True)
-
-    def _evaluate(self, field: str, x: Any, error: bool = False) -> Any:
-        fitted = self._required()
-        dim = self.n_features_in_
-        library = library_of(x)
-        if library == "xarray":
-            from ._frames import like_states, states_of
-
-            states, holder, name = states_of(x, self.names_, self._form)
-            values = _at_states(fitted, field, np.asarray(states, dtype=np.float64), error)
-            what = f"{field}_stderr" if error else field
-            return like_states(values, holder, name, self.names_, what)
-        if library == "pandas":
-            missing = [name for name in self.names_ if name not in x]
-            if missing:
-                raise InputError(
-                    f"no column {missing[0]!r}; the coordinates of the model are {', '.join(self.names_)}"
-                )
-            x = x[self.names_].to_numpy()
-        states = np.asarray(x, dtype=np.float64)
-        if dim == 1 and states.ndim <= 1:
-            return _at_states(fitted, field, states[..., None], error).reshape(states.shape)
-        if states.ndim == 0 or states.shape[-1] != dim:
-            raise InputError(
-                f"states of shape {states.shape}: the last axis must hold the {dim} coordinates "
-                f"{', '.join(self.names_)}"
-            )
-        return _at_states(fitted, field, states, error)
 
     # ----- simulation and validation
 
@@ -307,10 +311,11 @@ class Langevin(Parameters):
         save_every: float | None = None,
         trajectories: int = 1,
         seed: int = 0,
-        start: float | None = None,
+        x0: Any = None,
+        start: Any = None,
         state: bool = False,
     ) -> Ensemble:
-        """Simulate new trajectories, starting from states of the data.
+        """Simulate new trajectories, starting from states of the data or from `x0`.
 
         Parameters
         ----------
@@ -323,12 +328,15 @@ class Langevin(Parameters):
             Interval between saved samples [default: the time step]. Without `dt`, the step is shortened so
             that a whole number of steps fits.
         trajectories : int
-            Number of independent trajectories.
+            Number of independent trajectories; from each state of `x0` if it holds several.
         seed : int
             Random seed.
-        start : float, optional
+        x0 : array, Series or DataFrame, optional
+            State to start from, or several (state, coordinate). With a trend or a cycle it is a row of the record
+            at the time `start`.
+        start : float or date, optional
             Time of the first sample, which sets the phase of a cycle [default: start of the record].
-            The output includes the trend only if all its times lie within the record.
+            Without `x0`, the output includes the trend only if all its times lie within the record.
         state : bool
             Return the whole state, including delayed coordinates, instead of the observed coordinates.
 
@@ -339,10 +347,17 @@ class Langevin(Parameters):
             the data and with indefinite diffusion. `data` is an xarray object if the fit used one.
         """
         fitted = self._required()
+        start = self._start(x0, start)
+        states = None if x0 is None else self._initial(x0, start, trajectories)
         with watching(self.verbose) as progress:
-            core, about, failures = fitted.simulate(
-                time, dt, save_every, trajectories, seed, start, state, progress
-            )
+            if states is None:
+                core, about, failures = fitted.simulate(
+                    time, dt, save_every, trajectories, seed, start, state, progress
+                )
+            else:
+                core, about, failures = _core.simulate_from(
+                    fitted, states, time, dt, save_every, seed, start, state, progress
+                )
         if failures:
             warnings.warn(
                 f"{len(failures)} of {trajectories} trajectories failed and are NaN from the failure on; "
@@ -467,58 +482,70 @@ class Langevin(Parameters):
         names = ", ".join(self.names_[:6]) + (", ..." if self.n_features_in_ > 6 else "")
         return f"{text}  # fitted: {names}; verdict {self.validation_.verdict}"
 
+    def __str__(self) -> str:
+        if not self.__sklearn_is_fitted__():
+            return repr(self)
+        return "\n".join(self._summary())
+
+    def _summary(self) -> list[str]:
+        """What a person wants, in eight lines."""
+        lines = [f"Langevin equation of {', '.join(self.names_[:6])}, verdict {self.validation_.verdict}"]
+        reasons = self.validation_.reasons
+        if reasons:
+            lines.append(f"  first reason: {reasons[0].message}")
+        try:
+            equation = [line for line in str(self.equation()).splitlines() if line.strip()]
+            shown = equation[:3]
+            lines.extend(f"  {line}" for line in shown)
+            if len(equation) > len(shown):
+                lines[-1] += "  ..."
+        except InputError:
+            results = self.results_
+            lines.append(f"  score: {results['score']['kind']}; mobility: {results['mobility']['kind']}")
+        try:
+            times = ", ".join(f"{rate.time:.3g} ± {rate.time_stderr:.1g}" for rate in self.rates()[:3])
+            lines.append(f"  time scales: {times}" + (f" {self.time_unit_}" if self.time_unit_ else ""))
+        except InputError:
+            pass
+        skill = self.skill()
+        if skill is not None:
+            lines.append(f"  forecast skill: {skill_score(skill):.2f} of the CRPS of climatology removed")
+        advice = reasons[0].advice if reasons and reasons[0].advice else ""
+        lines.append(f"  next: {advice or 'model.report(show=True), model.forecast(data, horizon)'}")
+        return lines[:8]
+
     def _repr_html_(self) -> str:
         text = html.escape(Parameters.__repr__(self))
         if not self.__sklearn_is_fitted__():
             return f"<code>{text}</code>, not fitted"
         results = self.results_
+        try:
+            known, heading = self.coefficients(), "coefficient, in the units of the record"
+        except InputError:
+            known, heading = self.coefficients(standardised=True), "coefficient of M, standardised"
         rows = [
-            [name, f"{value:.4g} ± {error:.2g}"]
-            for name, (value, error) in list(self.coefficients_.items())[:24]
+            [name, f"{value:.4g}" + ("" if error is None else f" ± {error:.2g}")]
+            for name, (value, error) in list(known.items())[:24]
         ]
         facts = (
             f"score: {results['score']['kind']}; mobility: {results['mobility']['kind']}, recipe "
             f"{results['recipe']}; error on held-out correlations: "
             f"{self.validation_.rmse_over_floor:.2f} x the noise floor"
         )
-        shown = table(("coefficient of M", "value"), rows) if rows else ""
+        shown = table((heading, "value"), rows) if rows else ""
         return f"<code>{text}</code> {badge(self.validation_.verdict)}<p>{html.escape(facts)}</p>{shown}"
 
 
-class Equation:
-    """A learned equation in the forms that a person or another program reads."""
-
-    def __init__(self, fitted: _core.Fitted) -> None:
-        self._fitted = fitted
-        self._text = fitted.equation("text")
-        terms = json.loads(fitted.results())["equation"]
-        self.drift: dict[str, list[dict[str, Any]]] = terms["drift"]
-        self.diffusion: dict[str, list[dict[str, Any]]] = terms["diffusion"]
-
-    def latex(self) -> str:
-        """LaTeX; terms below two standard errors are left out."""
-        return self._fitted.equation("latex")
-
-    def to_python(self) -> str:
-        """Source of a module with `drift`, `diffusion` and `simulate` that needs only NumPy."""
-        return self._fitted.equation("python")
-
-    def __repr__(self) -> str:
-        return self._text
-
-    def _repr_latex_(self) -> str:
-        body = self.latex().replace("align*", "aligned")
-        return f"$$\n{body}$$"
-
-
-def _at_states(
-    fitted: _core.Fitted, field: str, states: NDArray[np.float64], error: bool
-) -> NDArray[np.float64]:
-    """Values of a field, or their standard errors, at states (..., dimension)."""
-    dim = states.shape[-1]
-    evaluate = fitted.standard_error if error else fitted.evaluate
-    values = evaluate(field, states.reshape(-1, dim))
-    return values.reshape(states.shape[:-1] + values.shape[1:])
+def _renamed(deprecated: dict[str, Any], score_kind: str | None) -> str | None:
+    """The value of a parameter that was called `score`."""
+    unknown = [name for name in deprecated if name != "score"]
+    if unknown:
+        raise TypeError(f"Langevin() got an unexpected keyword argument {unknown[0]!r}")
+    if "score" not in deprecated:
+        return score_kind
+    warnings.warn("the parameter score is called score_kind; score is a method", FutureWarning, stacklevel=3)
+    value: str | None = deprecated["score"]
+    return value if score_kind is None else score_kind
 
 
 def changes_of(options: dict[str, Any]) -> list[str]:

@@ -15,7 +15,8 @@ class Parameters:
 
     @classmethod
     def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+        parameters = inspect.signature(cls.__init__).parameters.values()
+        return [p.name for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; `deep` has no effect."""

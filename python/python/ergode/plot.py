@@ -20,6 +20,18 @@ from numpy.typing import NDArray
 from ._core import InputError
 from ._ensemble import Ensemble
 from ._model import Langevin
+from ._plots import (
+    canvas,
+    current,
+    diffusion,
+    drift,
+    forecast,
+    phase_portrait,
+    potential,
+    skill,
+    timescales,
+    trajectory,
+)
 from ._validation import Curve, Validation
 
 if TYPE_CHECKING:
@@ -28,7 +40,23 @@ if TYPE_CHECKING:
 
     from .systems import System
 
-__all__ = ["correlations", "densities", "hovmoeller", "mobility", "structure"]
+__all__ = [
+    "correlations",
+    "current",
+    "densities",
+    "diffusion",
+    "drift",
+    "forecast",
+    "hovmoeller",
+    "mobility",
+    "phase_portrait",
+    "potential",
+    "skill",
+    "spectrum",
+    "structure",
+    "timescales",
+    "trajectory",
+]
 
 #: Colours, the same in every plot and on the report page.
 _DATA = "0.25"
@@ -60,22 +88,30 @@ def _validation(source: Langevin | Validation) -> Validation:
 
 
 def correlations(
-    source: Langevin | Validation, *, family: str = "correlations", most: int = 9
+    source: Langevin | Validation, ax: Axes | None = None, *, family: str = "correlations", most: int = 9
 ) -> Figure:
     """Correlations of data and models; the band is two standard errors of the data.
 
     `family` is "correlations", "other_correlations" or "spectra". At most `most` curves are drawn, those with
-    the largest errors first.
+    the largest errors first; on given axes the first of them alone.
     """
     curves = [curve for curve in _validation(source).curves(family) if len(curve.axes) == 1]
     curves = sorted(curves, key=_misfit, reverse=True)[:most]
     label = "frequency" if family == "spectra" else "lag"
-    return _lines(curves, label, "ln power" if family == "spectra" else "")
+    return _lines(curves, label, "ln power" if family == "spectra" else "", ax)
 
 
-def densities(source: Langevin | Validation, *, most: int = 9) -> Figure:
-    """Densities of the coordinates of data and models; the band is two standard errors of the data."""
-    return _lines(_validation(source).curves("marginals")[:most], None, "probability")
+def spectrum(source: Langevin | Validation, ax: Axes | None = None, *, most: int = 9) -> Figure:
+    """Logarithms of the power spectra of data and models; as `correlations` otherwise."""
+    return correlations(source, ax, family="spectra", most=most)
+
+
+def densities(source: Langevin | Validation, ax: Axes | None = None, *, most: int = 9) -> Figure:
+    """Densities of the coordinates of data and models; the band is two standard errors of the data.
+
+    On given axes the first coordinate alone.
+    """
+    return _lines(_validation(source).curves("marginals")[:most], None, "probability", ax)
 
 
 def _misfit(curve: Curve) -> float:
@@ -84,10 +120,10 @@ def _misfit(curve: Curve) -> float:
     return float(np.sqrt(np.mean((model - curve.data) ** 2))) / scale
 
 
-def _lines(curves: list[Curve], along: str | None, up: str) -> Figure:
+def _lines(curves: list[Curve], along: str | None, up: str, ax: Axes | None = None) -> Figure:
     if not curves:
         raise InputError("this validation has no such curves; its notes give the reason")
-    figure, panels = _panels(len(curves), 3)
+    figure, panels = (canvas(ax)[0], [ax]) if ax is not None else _panels(len(curves), 3)
     for axes, curve in zip(panels, curves):
         name, at = curve.axes[0]
         low, high = curve.data - 2 * curve.error, curve.data + 2 * curve.error

@@ -35,10 +35,7 @@ const GAUSS: [(f64, f64); 2] = [
 
 impl<'a> GridGenerator<'a> {
     /// The generator on a grid of `nodes` per axis, with nodes at the edges of the regions.
-    ///
-    /// # Errors
-    /// When the model has more than two coordinates, or its density cannot be normalised.
-    pub(super) fn new(model: &'a LangevinModel, nodes: usize, regions: &[&Region]) -> Result<Self> {
+    pub(super) fn new(model: &'a LangevinModel, nodes: usize, regions: &[&Region]) -> Self {
         let mut axes = axes(model, MARGIN, nodes);
         for (i, axis) in axes.iter_mut().enumerate() {
             for edge in regions.iter().flat_map(|region| region.edges(i)) {
@@ -47,13 +44,13 @@ impl<'a> GridGenerator<'a> {
         }
         let nodes = tile_of(&axes);
         let mut potential = vec![0.0; nodes.len() / model.dim()];
-        Landscape::new(model)?.relative(&nodes, &mut potential);
-        Ok(Self {
+        Landscape::up_to_a_constant(model).relative(&nodes, &mut potential);
+        Self {
             model,
             axes,
             potential,
             nodes,
-        })
+        }
     }
 
     /// Number of nodes.

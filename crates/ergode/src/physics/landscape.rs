@@ -39,12 +39,7 @@ impl<'a> Landscape<'a> {
     /// # Errors
     /// When the density cannot be normalised.
     pub fn new(model: &'a LangevinModel) -> Result<Self> {
-        let mut landscape = Self {
-            polynomial: model.ln_density_polynomial(),
-            centre: central(model),
-            model,
-            ln_norm: None,
-        };
+        let mut landscape = Self::up_to_a_constant(model);
         if let 1..=2 = model.dim() {
             let ln_norm = landscape.integral();
             if !ln_norm.is_finite() {
@@ -55,6 +50,16 @@ impl<'a> Landscape<'a> {
             landscape.ln_norm = Some(ln_norm);
         }
         Ok(landscape)
+    }
+
+    /// The landscape of a model without the normalisation of its density.
+    pub(super) fn up_to_a_constant(model: &'a LangevinModel) -> Self {
+        Self {
+            polynomial: model.ln_density_polynomial(),
+            centre: central(model),
+            model,
+            ln_norm: None,
+        }
     }
 
     /// True where the potential is that of a normalised density.

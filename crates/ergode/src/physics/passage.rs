@@ -138,7 +138,7 @@ fn root_sum_square(
 }
 
 fn mean_on_grid(model: &LangevinModel, a: &Region, b: &Region, nodes: usize) -> Result<f64> {
-    let grid = GridGenerator::new(model, nodes, &[a, b])?;
+    let grid = GridGenerator::new(model, nodes, &[a, b]);
     let (from, to) = (grid.within(a), grid.within(b));
     if !to.contains(&true) {
         return Err(Error::input(
@@ -291,7 +291,7 @@ pub fn committor(
     a.require(dim, "a")?;
     b.require(dim, "b")?;
     let at = |model: &LangevinModel, nodes: usize| -> Result<Vec<f64>> {
-        let grid = GridGenerator::new(model, nodes, &[a, b])?;
+        let grid = GridGenerator::new(model, nodes, &[a, b]);
         let (from, to) = (grid.within(a), grid.within(b));
         if !(from.contains(&true) && to.contains(&true)) {
             return Err(Error::input(

@@ -1,0 +1,219 @@
+"""Forecasts, dates, physics, comparison: what is wanted once a model is fitted."""
+
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+
+import ergode as eg
+from ergode._dates import Epoch, dates_of, numbers_of
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    pyplot.close("all")
+
+
+SCRIPTS = (Path(__file__).parents[2] / "docs/forecast.md").read_text(encoding="utf-8").split("```python\n")[1:]
+
+
+@pytest.mark.parametrize("k", range(4))
+def test_scripts_of_the_page(k, capsys):
+    code = SCRIPTS[k].split("```")[0]
+    assert len([line for line in code.splitlines() if line.strip()]) < 25
+    names = {}
+    exec(code, names)
+    assert capsys.readouterr().out
+    if k == 0:
+        table = names["table"]
+        assert list(table.columns) == ["sst", "sst_sd", "sst_q05", "sst_q50", "sst_q95"]
+        assert table.index[0] == pd.Timestamp("2020-01-01") and table.index[-1] == pd.Timestamp("2021-12-01")
+        truth = 20 + 0.002 * np.arange(480, 504) + 3 * np.cos(2 * np.pi * np.arange(480, 504) / 12)
+        assert np.abs(table["sst"].to_numpy()[6:] - truth[6:]).max() < 1.2
+    if k == 1:
+        there, check = names["there"], names["check"]
+        assert there.route == "generator" and check.passages > 100
+        assert abs(there.mean - check.mean) < 4 * np.hypot(there.stderr, check.stderr) + 0.05 * there.mean
+    if k == 3:
+        assert np.is_busday(names["ahead"].to_pandas().index.to_numpy().astype("M8[D]")).all()
+        assert set(names["table"].to_pandas().index) == {"semigroup", "generator"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "dates"),
+    [
+        ("M", pd.date_range("2000-01-31", periods=30, freq="ME")),
+        ("M", pd.date_range("2000-01-15", periods=30, freq="D")),
+        ("Y", pd.date_range("2000-01-01", periods=9, freq="YS")),
+        ("B", pd.bdate_range("2000-01-03", periods=30)),
+        ("D", pd.date_range("2000-01-01", periods=30, freq="6h")),
+        ("h", pd.date_range("2000-01-01", periods=30, freq="90s")),
+    ],
+)
+def test_dates_and_back(unit, dates):
+    numbers, epoch = numbers_of(dates.to_numpy(), unit)
+    assert numbers[0] == 0.0 or (unit == "M" and epoch.anchor is None)
+    off = np.abs((dates_of(numbers, epoch) - dates.to_numpy()) / np.timedelta64(1, "s"))
+    assert off.max() <= 1.0
+    if epoch.anchor is not None or unit == "B":
+        np.testing.assert_array_equal(np.diff(numbers), 1.0)
+
+
+def test_dates_that_cannot_be():
+    with pytest.raises(eg.InputError, match="weekend"):
+        numbers_of(np.array(["2000-01-01"], dtype="M8[D]"), "B")
+    with pytest.raises(eg.InputError, match="missing dates"):
+        numbers_of(np.array(["NaT"], dtype="M8[D]"), "D")
+    # A common date of time zero.
+    table = pd.DataFrame(
+        {"run": [0] * 5 + [1] * 5, "t": pd.date_range("2000-01-01", periods=10), "x": np.arange(10.0)}
+    )
+    ensemble = eg.Ensemble(table, id="run", t="t", time_unit="D")
+    assert ensemble.t[1][0] == 5.0
+    assert ensemble.dates[1][0] == np.datetime64("2000-01-06")
+    assert dates_of([1.0], Epoch("2000-01", "Y", "0.0"))[0] == np.datetime64("2001-01-01")
+
+
+@pytest.fixture(scope="module")
+def seasonal():
+    """A model of anomalies: a season and a trend taken off."""
+    rng, n = np.random.default_rng(3), 600
+    noise = np.zeros(n)
+    for i in range(1, n):
+        noise[i] = 0.6 * noise[i - 1] + 0.8 * rng.normal()
+    values = 5 + 0.01 * np.arange(n) + 2 * np.cos(2 * np.pi * np.arange(n) / 12) + noise
+    frame = pd.DataFrame({"y": values}, index=pd.date_range("1950-01-31", periods=n, freq="ME"))
+    options = {"cycle.period": 12, "trend": "linear"}
+    return eg.Langevin(seed=0, options=options).fit(frame, time_unit="M"), frame
+
+
+def test_records_and_anomalies_are_not_confused(seasonal):
+    model, frame = seasonal
+    anomaly = model.anomaly(frame)
+    back = model.record(anomaly)
+    np.testing.assert_allclose(back.x[0], frame.to_numpy(), atol=1e-9)
+    assert list(back.dates[:2]) == [np.datetime64("1950-01-31"), np.datetime64("1950-02-28")]
+    drift = model.drift(anomaly)
+    np.testing.assert_allclose(model.drift(frame), drift[0], atol=1e-12)
+    dates = frame.index.to_numpy()
+    np.testing.assert_allclose(model.drift(frame["y"].to_numpy()[:, None], t=dates), drift[0], atol=1e-12)
+    with pytest.warns(UserWarning, match="far outside the samples.*anomaly"):
+        model.drift([500.0])
+    # Other data of the same process, whose first date is another one.
+    later = frame.iloc[120:]
+    np.testing.assert_allclose(model.anomaly(later).x[0], anomaly.x[0][120:], atol=1e-9)
+    ahead = model.forecast(later, horizon=3, trajectories=10)
+    assert list(ahead.to_pandas().index) == list(pd.date_range("2000-01-31", periods=3, freq="ME"))
+    assert ahead.to_xarray()["y"].dims == ("member", "time")
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.forecast(later, horizon=3, trajectories=10).mean, ahead.mean)
+
+
+def test_simulations_start_where_they_are_told(seasonal, model):
+    dated, frame = seasonal
+    run = dated.simulate(time=24, save_every=1.0, x0=frame.iloc[-1], trajectories=3)
+    np.testing.assert_allclose(run.x[:, 0, 0], frame["y"].iloc[-1])
+    assert run.dates[0] == np.datetime64("1999-12-31")
+    with pytest.raises(eg.InputError, match="start="):
+        dated.simulate(time=2, x0=[1.0])
+    run = model.simulate(time=1.0, save_every=0.5, x0=[[0.5, -0.5], [1.0, 0.0]], trajectories=2, seed=3)
+    np.testing.assert_allclose(run.x[:, 0], [[0.5, -0.5]] * 2 + [[1.0, 0.0]] * 2)
+    with pytest.raises(eg.InputError, match="x0 of shape"):
+        model.simulate(time=1.0, x0=[1.0, 2.0, 3.0])
+
+
+def test_forecasts_of_arrays(model, data, cli, folder):
+    ahead = model.forecast(data, horizon=1.0, trajectories=50, every=1000)
+    assert ahead.members.shape == (len(ahead.starts), 50, 20, 2)
+    table = ahead.to_pandas()
+    assert table.index.names == ["start", "time"]
+    np.testing.assert_allclose(table["x1"].to_numpy(), ahead.mean[..., 0].reshape(-1))
+    assert ahead.to_xarray()["x1"].dims == ("start", "member", "lead")
+    assert eg.plot.forecast(ahead, data, members=2).axes
+    with pytest.raises(eg.InputError, match="'continue' or 'hold'"):
+        model.forecast(data, horizon=1.0, trend="up")
+    # The same by the command line.
+    data.write(folder / "data.npz")
+    model.save(folder / "run")
+    out = cli("forecast", folder / "run", folder / "data.npz", "-o", folder / "ahead.npz", "--horizon", "1", "--json")
+    assert len(json.loads(out)["starts"]) == 8
+    written = eg.Ensemble.read(folder / "ahead.npz")
+    assert written.names[:3] == ["x1", "x1_sd", "x1_q05"]
+    found = model.forecast(data, horizon=1.0)
+    np.testing.assert_allclose(written.x[:, :, 0], found.mean[..., 0], rtol=1e-9, atol=1e-12)
+
+
+def test_physics_of_a_rotation(model):
+    states = np.array([[0.0, 0.0], [0.5, -0.5]])
+    potential, off = model.potential(states, return_path_difference=True)
+    assert potential.shape == (2,) and np.all(off < 1e-9)
+    np.testing.assert_allclose(np.exp(-potential), model.density(states))
+    assert model.current(states).shape == (2, 2)
+    assert len(model.rates()) == 4 and model.rates()[0].interval[0] < model.rates()[0].time
+    assert model.entropy_production_[1] > 0
+    ball = model.first_passage(([0.0, 0.0], 0.5), {"x1": (1.5, 9.0)})
+    again = model.first_passage(lambda x: x @ x <= 0.25, lambda x: x[0] >= 1.5)
+    assert ball.mean == pytest.approx(again.mean, rel=0.1)
+    with pytest.raises(eg.InputError, match="name one"):
+        model.first_passage((0, 1), (1, 2))
+    with pytest.raises(ZeroDivisionError):
+        model.first_passage(lambda x: 1 / 0, {"x1": (1.5, 9.0)})
+    kick = model.response({"x1": 0.5}, time=1.0, save_every=0.25, trajectories=200)
+    np.testing.assert_allclose(kick.mean[0], [0.5, 0.0], atol=1e-12)
+    assert list(kick.to_pandas().columns) == ["x1", "x2"]
+
+
+def test_manners(model, data):
+    assert "plot" in dir(eg) and not [name for name in dir(eg) if name.startswith("_") and name != "__version__"]
+    assert 3 <= len(str(model).splitlines()) <= 8
+    with pytest.warns(FutureWarning, match="score_kind"):
+        assert eg.Langevin(score="auto").score_kind == "auto"
+    assert eg.Langevin().set_params(score_kind="closed-form").get_params()["score_kind"] == "closed-form"
+    with pytest.raises(TypeError, match="unexpected"):
+        eg.Langevin(nothing=1)
+    assert 0.0 < model.score(data) < 1.0
+    assert len(list(data)) == 8 and len(data[2:4]) == 2 and len(eg.concatenate([data[0], data[1:3]])) == 3
+    table = data.to_pandas()
+    assert list(table.columns) == ["trajectory", "x1", "x2"] and len(table) == data.samples
+    words = pd.DataFrame({"u": [1.0, 2.0, 3.0], "who": ["a", "b", "c"]})
+    with pytest.warns(UserWarning, match="who hold text"):
+        assert eg.Ensemble(words, dt=1.0).names == ["u"]
+
+
+def test_comparisons(model):
+    table = eg.compare({"a": model})
+    assert table.to_pandas().loc["a", "verdict"] == model.validation_.verdict
+    assert "verdict" in repr(table) and table.plot().axes
+
+
+def test_plots(model, data):
+    for draw in ("drift", "diffusion", "potential", "current", "phase_portrait", "timescales", "skill"):
+        _, ax = pyplot.subplots()
+        assert getattr(eg.plot, draw)(model, ax=ax) is ax.get_figure(), draw
+    assert eg.plot.trajectory(data).axes[0].get_xlabel() == "time"
+    assert eg.plot.spectrum(model).axes
+    _, ax = pyplot.subplots()
+    assert eg.plot.densities(model, ax=ax).axes == [ax]
+
+
+def test_scikit_learn(data):
+    selection = pytest.importorskip("sklearn.model_selection")
+    from sklearn.base import clone
+
+    estimator = eg.Langevin(seed=0)
+    assert clone(estimator.set_params(held_out=0.3)).held_out == 0.3
+    scores = selection.cross_val_score(eg.Langevin(seed=0), data, cv=2)
+    assert scores.shape == (2,) and (scores > 0.0).all()
+
+
+def test_coefficients_say_their_units(model):
+    raw, standardised = model.coefficients(), model.coefficients(standardised=True)
+    assert standardised == model.coefficients_
+    x = model.drift([[0.0, 0.0]])[0]
+    assert raw["b[x1]: 1"][0] == pytest.approx(x[0], abs=1e-9)
+    assert "units of the record" in model._repr_html_()
