@@ -77,8 +77,12 @@ impl System {
             return Ok(Fields::Affine(solved));
         }
         let parameters = system.parameters();
-        let parameters: Affine2d =
-            serde_json::from_value(parameters).expect("the only system without closed forms");
+        let parameters: Affine2d = serde_json::from_value(parameters).map_err(|_| {
+            ergode::Error::input(format!(
+                "score and mobility of {} are not known exactly; its drift and diffusion are",
+                self.name
+            ))
+        })?;
         let solved = Affine2dReference::solve(parameters, CELLS)?;
         Ok(Fields::Affine(self.affine.get_or_init(|| solved)))
     }
@@ -158,30 +162,43 @@ impl System {
         Ok((run.ensemble.into(), failures))
     }
 
-    /// The exact "score", "mobility" or "div_mobility" at states (state, coordinate).
+    /// The exact "drift", "diffusion", "score", "mobility" or "div_mobility" at states (state, coordinate).
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         field: &str,
         x: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        type Field = fn(&dyn ExactFields, &[f64], &mut [f64]);
-        let (evaluate, rank): (Field, usize) = match field {
-            "score" => (|exact, x, out| exact.score(x, out), 1),
-            "div_mobility" => (|exact, x, out| exact.div_mobility(x, out), 1),
-            "mobility" => (|exact, x, out| exact.mobility(x, out), 2),
+        let rank = match field {
+            "drift" | "score" | "div_mobility" => 1,
+            "diffusion" | "mobility" => 2,
             other => return Err(InputError::new_err(format!("no field `{other}`"))),
         };
         let x = x.as_array();
         let (n, dim) = x.dim();
         let out = py.detach(|| {
-            let exact = self.fields()?;
+            let system = self.built()?;
+            let mut rest = vec![0.0; dim * dim];
+            let mut evaluate: Box<dyn FnMut(&[f64], &mut [f64])> = match field {
+                "drift" => Box::new(move |x, out| system.exact_equation(x, out, &mut rest)),
+                "diffusion" => {
+                    Box::new(move |x, out| system.exact_equation(x, &mut rest[..dim], out))
+                }
+                _ => {
+                    let exact = self.fields()?;
+                    match field {
+                        "score" => Box::new(move |x, out| exact.score(x, out)),
+                        "mobility" => Box::new(move |x, out| exact.mobility(x, out)),
+                        _ => Box::new(move |x, out| exact.div_mobility(x, out)),
+                    }
+                }
+            };
             let width = dim.pow(rank as u32);
             let mut out = vec![0.0; n * width];
             let mut state = vec![0.0; dim];
             for (row, out) in x.rows().into_iter().zip(out.chunks_exact_mut(width)) {
                 state.iter_mut().zip(row).for_each(|(to, from)| *to = *from);
-                evaluate(&exact, &state, out);
+                evaluate(&state, out);
             }
             Ok(out)
         });

@@ -101,18 +101,16 @@ class System:
         return self._evaluate("mobility", x)
 
     def diffusion(self, x: Any) -> NDArray[np.float64]:
-        """The symmetric part of the mobility."""
-        m = self.mobility(x)
-        return 0.5 * (m + np.swapaxes(m, -1, -2))
+        """The exact diffusion D, the symmetric part of the mobility, (..., dimension, dimension)."""
+        return self._evaluate("diffusion", x)
 
     def div_mobility(self, x: Any) -> NDArray[np.float64]:
         """The divergence of the mobility, (..., dimension)."""
         return self._evaluate("div_mobility", x)
 
     def drift(self, x: Any) -> NDArray[np.float64]:
-        """M s + div M, (..., dimension)."""
-        along = np.einsum("...ij,...j->...i", self.mobility(x), self.score_function(x))
-        return np.asarray(along + self.div_mobility(x))
+        """The drift, M s + div M where these are known, (..., dimension)."""
+        return self._evaluate("drift", x)
 
     def _evaluate(self, field: str, x: Any) -> NDArray[np.float64]:
         states, dim = np.asarray(x, dtype=np.float64), len(self.coordinates)

@@ -48,8 +48,8 @@ pub(super) fn index(law: &Law, findings: &mut Vec<Finding>) -> Option<f64> {
             law.name,
             largest.floor()
         ),
-        "transform the coordinate (its logarithm if it is positive, else asinh), or lower the degrees \
-         (score.closed_form.degrees, mobility.semigroup.degree)",
+        "the fit tries test functions of its normal scores (mobility.charts sets them); or transform the \
+         coordinate (its logarithm if it is positive, else asinh), or lower score.closed_form.degrees",
     ));
     Some(largest)
 }
