@@ -793,7 +793,11 @@ impl Plan {
                 statistics.future_degree = space.test_degree;
                 statistics.initial_degree = space.test_degree;
                 statistics.moment_degree = match recipe {
-                    Recipe::Generator => space.generator_moment_degree(top.0, top.1),
+                    // R beside b and D needs moments of its own.
+                    Recipe::Generator => {
+                        let tensor = top.0.max(CURRENT_DEGREE.min(spaces.top.1));
+                        space.generator_moment_degree(tensor, top.1)
+                    }
                     _ => space.moment_degree(degree),
                 };
                 statistics.lags = doubling_lags(interval, horizon);
