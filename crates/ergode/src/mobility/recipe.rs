@@ -930,7 +930,7 @@ impl Plan {
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
             None => {
-                let ladder = config.ladder(self.lowest(), top);
+                let ladder = config.ladder(self.lowest(sums, top), top);
                 fit_mobility_ladder(&equations, &ladder, control)?
             }
         };
@@ -979,7 +979,7 @@ impl Plan {
         };
         let equations = |d: usize, r: usize| within(&basis(d, r)?);
         // A part whose terms are given has no degree to choose.
-        let open = self.lowest();
+        let open = self.lowest(sums, top);
         let lowest = (
             if library.diffusion.is_empty() {
                 open.0
@@ -1019,11 +1019,16 @@ impl Plan {
         self.finish(fit, terms, sums)
     }
 
-    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift.
-    fn lowest(&self) -> (usize, usize) {
+    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; with charts a
+    /// quadratic D, because a constant one may be infinitely fast where a chart is steep.
+    fn lowest(&self, sums: &PolynomialSums, top: (usize, usize)) -> (usize, usize) {
+        let tensor = match sums.charted() {
+            Some(_) => top.0.min(2),
+            None => 0,
+        };
         match self.recipe {
-            Recipe::Generator => (0, 1),
-            _ => (0, 0),
+            Recipe::Generator => (tensor, 1),
+            _ => (tensor, 0),
         }
     }
 
