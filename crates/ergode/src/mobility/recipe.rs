@@ -845,7 +845,11 @@ impl Plan {
                 statistics.future_degree = space.test_degree;
                 statistics.initial_degree = space.test_degree;
                 statistics.moment_degree = match recipe {
-                    Recipe::Generator => space.generator_moment_degree(top.0, top.1),
+                    // R beside b and D needs moments of its own.
+                    Recipe::Generator => {
+                        let tensor = top.0.max(CURRENT_DEGREE.min(spaces.top.1));
+                        space.generator_moment_degree(tensor, top.1)
+                    }
                     _ => space.moment_degree(degree),
                 } + spaces.beyond;
                 statistics.lags = doubling_lags(interval, horizon);
@@ -978,7 +982,7 @@ impl Plan {
         let fit = match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
             None => {
-                let ladder = config.ladder(self.lowest(ensemble), top);
+                let ladder = config.ladder(self.lowest(sums, ensemble, top), top);
                 fit_mobility_ladder(&equations, &ladder, control)?
             }
         };
@@ -1034,7 +1038,7 @@ impl Plan {
         };
         let equations = |d: usize, r: usize| within(&basis(d, r)?);
         // A part whose terms are given has no degree to choose.
-        let open = self.lowest(ensemble);
+        let open = self.lowest(sums, ensemble, top);
         let lowest = (
             if library.diffusion.is_empty() {
                 open.0
@@ -1074,14 +1078,23 @@ impl Plan {
         self.finish(fit, terms, sums)
     }
 
-    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; D quadratic
-    /// between the walls of one coordinate, at which it may vanish.
-    fn lowest(&self, ensemble: &Ensemble) -> (usize, usize) {
+    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; a quadratic D
+    /// between the walls of one coordinate, at which it may vanish, and with charts, because a constant one may be
+    /// infinitely fast where a chart is steep.
+    fn lowest(
+        &self,
+        sums: &PolynomialSums,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+    ) -> (usize, usize) {
         let walls = ensemble.dim() == 1 && ensemble.has_walls();
-        let diffusion = if walls { 2 } else { 0 };
+        let tensor = match walls || sums.charted().is_some() {
+            true => top.0.min(2),
+            false => 0,
+        };
         match self.recipe {
-            Recipe::Generator => (diffusion, 1),
-            _ => (diffusion, 0),
+            Recipe::Generator => (tensor, 1),
+            _ => (tensor, 0),
         }
     }
 
