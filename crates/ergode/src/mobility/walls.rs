@@ -33,6 +33,8 @@ pub enum EdgeKind {
 const VANISHES: f64 = 0.1;
 /// Fraction of the samples that are exactly at a wall where the process sticks.
 const STICKS: f64 = 2e-3;
+/// Singular values below this part of the largest are rounding errors.
+const SEEN: f64 = 1e-12;
 /// Samples that the mean is over.
 const SAMPLES: usize = 4096;
 
@@ -173,9 +175,12 @@ pub(super) fn with_drift(
     }
     let weight = weight(&reflecting(&fit.mobility, ensemble), basis.standardiser());
     let moments = sums.config().moment_degree;
+    let Some(free) = (moments + 1).checked_sub(weight.degree() + basis.degree()) else {
+        return Ok(fit);
+    };
     let top = top
-        .min((moments - weight.degree()) / 2)
-        .min(moments + 1 - weight.degree() - basis.degree());
+        .min(moments.saturating_sub(weight.degree()) / 2)
+        .min(free);
     let plan = Plan::new(basis, &weight, top)?;
     let all: Vec<usize> = (0..sums.blocks()).collect();
     let equations = |keep: &dyn Fn(usize) -> bool| {
@@ -189,6 +194,9 @@ pub(super) fn with_drift(
         concatenate![Axis(0), *c, equations.drift(size, c)]
     };
     let whole = equations(&|_| true)?;
+    if joined(&whole, &mobility).iter().any(|c| !c.is_finite()) {
+        return Ok(fit);
+    }
     let blocks = fit.jackknife.deviations.nrows();
     let jackknife = if blocks == sums.blocks() && blocks > 1 {
         let factor = (blocks as f64 / (blocks as f64 - 1.0)).sqrt();
@@ -348,7 +356,9 @@ impl Sums {
         let views: Vec<_> = sides.iter().map(|side| side.view()).collect();
         let right = ndarray::stack(Axis(1), &views).expect("one length");
         let gram = self.gram.slice(s![..size, ..size]);
-        linalg::solve(gram, right.view()).iter().copied().collect()
+        // Monomials are linearly dependent on few distinct values.
+        let inverse = linalg::pseudo_inverse(gram, SEEN);
+        inverse.dot(&right).iter().copied().collect()
     }
 
     /// ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩.
@@ -364,10 +374,13 @@ impl Sums {
     }
 }
 
+/// The averages over the blocks that a function keeps.
+type OfBlocks<'a> = dyn Fn(&dyn Fn(usize) -> bool) -> Result<Sums> + 'a;
+
 /// The least degree that no higher one is better than on blocks held out.
 fn chosen(
     plan: &Plan,
-    equations: &dyn Fn(&dyn Fn(usize) -> bool) -> Result<Sums>,
+    equations: &OfBlocks<'_>,
     blocks: usize,
     mobility: &Array1<f64>,
 ) -> Result<usize> {

@@ -149,6 +149,10 @@ fn walls(
     (horizon, alone): (f64, bool),
     control: &Control,
 ) -> Result<[Option<Wall>; 2]> {
+    // On a lattice and beside outliers a step of the noise says nothing.
+    if report.quantum.is_some() || report.outliers > 0 {
+        return Ok([None, None]);
+    }
     let Some(ends) = Ends::new(column) else {
         return Ok([None, None]);
     };
