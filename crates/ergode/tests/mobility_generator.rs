@@ -7,7 +7,7 @@ use ergode::mobility::{
 };
 use ergode::random::{Purpose, Stream};
 use ergode::systems::{OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters};
-use ergode::{Control, Ensemble};
+use ergode::{Control, Ensemble, Times, Trajectory};
 use ndarray::{Array2, array};
 
 use crate::mobility_semigroup::exact_expectations;
@@ -140,6 +140,47 @@ fn slow_the_drift_of_an_oscillator_is_found() {
     assert!(found.fit.chi2_per_equation < 1.5);
     let other = fit(Recipe::Semigroup);
     assert!(other.fit.chi2_per_equation > 2.0 * found.fit.chi2_per_equation);
+}
+
+/// dx = −2x dt + √(2 (1 − x²)) dW, by Euler steps kept within the ends.
+fn jacobi(trajectories: usize, rows: usize, interval: f64) -> Ensemble {
+    const STEPS: usize = 20;
+    let dt = interval / STEPS as f64;
+    let path = |k: usize| {
+        let mut stream = Stream::new(8, Purpose::Noise, k as u64);
+        let mut x = 0.2f64;
+        let values = Array2::from_shape_simple_fn((rows, 1), || {
+            for _ in 0..STEPS {
+                let noise = (2.0 * dt * (1.0 - x * x).max(0.0)).sqrt();
+                x = (x - 2.0 * x * dt + noise * stream.normal()).clamp(-1.0, 1.0);
+            }
+            x
+        });
+        Trajectory::new(values, Times::every(interval))
+    };
+    Ensemble::new((0..trajectories).map(path).collect()).unwrap()
+}
+
+/// The first rung of the ladder, a constant D and a linear drift, cannot be stationary under a law between two
+/// ends: its best fit is no motion at all, from which the search must find back.
+#[test]
+fn a_drift_between_ends_does_not_collapse() {
+    let config = RecipeConfig {
+        recipe: Recipe::Generator,
+        ..RecipeConfig::default()
+    };
+    let data = jacobi(16, 1500, 0.1);
+    let fit = fit_mobility_recipe(&data, &config, &Control::new())
+        .unwrap()
+        .fit;
+    let basis = fit.mobility.basis();
+    for x in [-0.7, 0.0, 0.5] {
+        let b = basis.drift_design(&[x]).dot(&fit.mobility.coefficients());
+        let mut d = [0.0];
+        fit.mobility.diffusion(&[x], &mut d);
+        assert!((b[0] + 2.0 * x).abs() < 0.25, "b({x}) = {}", b[0]);
+        assert!((d[0] - (1.0 - x * x)).abs() < 0.06, "D({x}) = {}", d[0]);
+    }
 }
 
 /// A basis keeps drift fields apart from tensors, and its standardiser is that of the record.

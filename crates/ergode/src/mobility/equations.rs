@@ -62,6 +62,11 @@ pub trait Equations: Send + Sync {
     fn has_constant_guess(&self) -> bool {
         true
     }
+    /// How many of the last equations say that a linear function of the coefficients is zero: their error vanishes
+    /// with the coefficients.
+    fn homogeneous(&self) -> usize {
+        0
+    }
     /// A time of the equations, such as their shortest lag: the unit of rates that are searched.
     fn time_unit(&self) -> f64 {
         1.0

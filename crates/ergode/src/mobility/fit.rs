@@ -62,6 +62,8 @@ pub(super) struct Solver<'a> {
     residuals: Vec<Array1<f64>>,
     /// 1/ε_e.
     pub(super) weights: Array1<f64>,
+    /// Least ε_e of the homogeneous equations; empty where there are none.
+    least: Array1<f64>,
     /// The equations in a coarser space, where what that changes is part of ε_e.
     coarse: Option<Box<dyn Equations>>,
     /// That change; empty where there is none.
@@ -95,6 +97,7 @@ impl<'a> Solver<'a> {
             left_out: left_out.collect::<Result<_>>()?,
             residuals: Vec::new(),
             weights: Array1::ones(equations.observed().len()),
+            least: Array1::zeros(0),
             coarse: match equations.basis().has_drift() {
                 true => equations.coarser()?,
                 false => None,
@@ -121,7 +124,38 @@ impl<'a> Solver<'a> {
         if let Some(coarse) = &self.coarse {
             self.defect = change_of(&**coarse, self.equations, coefficients)?;
         }
-        self.weights = weights(&self.residuals.iter().collect::<Vec<_>>(), &self.defect);
+        self.weights = self.weigh(self.residuals.iter());
+        Ok(())
+    }
+
+    /// The inverse errors of these residuals, those of homogeneous equations no larger than near the solution.
+    fn weigh<'b>(&self, residuals: impl Iterator<Item = &'b Array1<f64>>) -> Array1<f64> {
+        let mut weights = weights(&residuals.collect::<Vec<_>>(), &self.defect);
+        for (weight, least) in weights.iter_mut().zip(&self.least) {
+            if *least > 0.0 {
+                *weight = weight.min(1.0 / least);
+            }
+        }
+        weights
+    }
+
+    /// Bound the errors of homogeneous equations from below by a part of those at `rough`, coefficients near the
+    /// solution: at zero they vanish, and equations without errors would hold the search there.
+    fn bound_errors(&mut self, rough: ArrayView1<f64>) -> Result<()> {
+        /// That part.
+        const PART: f64 = 0.3;
+        let homogeneous = self.equations.homogeneous();
+        self.least = Array1::zeros(0);
+        if homogeneous == 0 {
+            return Ok(());
+        }
+        self.update_weights(rough)?;
+        let first = self.weights.len() - homogeneous;
+        let least = |(e, weight): (usize, &f64)| match (e >= first, PART / weight) {
+            (true, least) if least.is_finite() => least,
+            _ => 0.0,
+        };
+        self.least = self.weights.iter().enumerate().map(least).collect();
         Ok(())
     }
 
@@ -131,10 +165,7 @@ impl<'a> Solver<'a> {
             return self.weights.clone();
         }
         let others = (0..self.residuals.len()).filter(|k| *k != block);
-        weights(
-            &others.map(|k| &self.residuals[k]).collect::<Vec<_>>(),
-            &self.defect,
-        )
+        self.weigh(others.map(|k| &self.residuals[k]))
     }
 
     /// Find the constant mobility Φ, the mean of the prior, and from it a solution under a prior
@@ -146,6 +177,16 @@ impl<'a> Solver<'a> {
     pub(super) fn approach(&mut self, start: Option<Array1<f64>>) -> Result<Array1<f64>> {
         let basis = self.equations.basis();
         let rough = self.rough()?;
+        self.bound_errors(rough.view())?;
+        // A start that is worse than what the equations suggest may be far from any solution.
+        let better = |start: &Array1<f64>| -> Result<bool> {
+            let of = |c: &Array1<f64>| self.objective(self.equations, c.view(), 0.0);
+            Ok(of(&rough)? < of(start)?)
+        };
+        let astray = match &start {
+            Some(start) if basis.has_drift() => better(start)?,
+            _ => false,
+        };
         let mut constant = rough.clone();
         let constants = basis.constants();
         (0..constant.len())
@@ -163,7 +204,10 @@ impl<'a> Solver<'a> {
         }
         self.target.clone_from(&phi);
         let ridge = if self.left_out.is_empty() { 0.0 } else { 1.0 };
-        let near = start.as_ref().unwrap_or(&rough);
+        let near = match &start {
+            Some(start) if !astray => start,
+            _ => &rough,
+        };
         self.update_weights(if basis.has_drift() {
             near.view()
         } else {
@@ -174,7 +218,7 @@ impl<'a> Solver<'a> {
         if unset {
             starts.push(phi);
         }
-        if !guessed || unset && basis.has_drift() {
+        if !guessed || (unset || astray) && basis.has_drift() {
             starts.push(rough);
         }
         let every = self.every();

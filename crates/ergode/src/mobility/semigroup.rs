@@ -441,6 +441,9 @@ impl Equations for Semigroup {
         let sums = self.plan.sums.as_ref();
         sums.is_none_or(|sums| sums.charted().is_none())
     }
+    fn homogeneous(&self) -> usize {
+        self.stationarity.nrows()
+    }
     fn time_unit(&self) -> f64 {
         self.expectations.lags[1]
     }
