@@ -126,7 +126,7 @@ fn accumulate_from(
     let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
         Ok(Standardised::new(
             standardiser.clone(),
-            Monomials::new(ensemble.names(), 0..=degree)?,
+            Monomials::of(ensemble.names(), standardiser, 0..=degree)?,
         ))
     };
     let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
