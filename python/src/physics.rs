@@ -17,12 +17,12 @@ pub(crate) enum States {
     Where(Py<PyAny>),
 }
 
+/// A function that tells whether a state is in a set.
+type Test<'a> = Box<dyn Fn(&[f64]) -> bool + Sync + 'a>;
+
 impl States {
     /// The test of a set that is a function; one that fails is false, and leaves its error.
-    fn test<'a>(
-        &'a self,
-        failed: &'a std::sync::Mutex<Option<PyErr>>,
-    ) -> Box<dyn Fn(&[f64]) -> bool + Sync + 'a> {
+    fn test<'a>(&'a self, failed: &'a std::sync::Mutex<Option<PyErr>>) -> Test<'a> {
         match self {
             Self::Where(function) => Box::new(move |x: &[f64]| {
                 Python::attach(|py| {
@@ -95,13 +95,14 @@ pub(crate) fn landscape<'py>(
             landscape.density(&[], &mut [])?;
         }
         Ok(on_tiles(x, if vector { dim } else { 1 }, |x, out| {
-            let _ = match what {
-                "density" => landscape.density(x, out),
-                "current" => landscape.current(x, out),
-                "velocity" => Ok(landscape.velocity(x, out)),
-                "path_difference" => Ok(landscape.path_difference(x, out)),
-                _ => Ok(landscape.potential(x, out)),
-            };
+            match what {
+                // That the density is known was seen above.
+                "density" => landscape.density(x, out).unwrap_or_default(),
+                "current" => landscape.current(x, out).unwrap_or_default(),
+                "velocity" => landscape.velocity(x, out),
+                "path_difference" => landscape.path_difference(x, out),
+                _ => landscape.potential(x, out),
+            }
         }))
     });
     let shape = if vector {

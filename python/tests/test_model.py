@@ -78,7 +78,7 @@ def test_errors_of_the_library_come_through(data):
     t = np.cumsum(np.random.default_rng(0).uniform(0.01, 0.1, size=data.x.shape[1]))
     with pytest.raises(eg.InputError, match="even"):
         eg.Langevin(options={"delays.count": 1}).fit(data.x, t=t)
-    with pytest.raises(eg.InputError, match="fraction"):
+    with pytest.raises(eg.InputError, match="held_out"):
         eg.Langevin(held_out=2.0).fit(data)
 
 
@@ -138,13 +138,18 @@ def test_errors_of_fields(model, tmp_path):
         old.drift(x, return_std=True)
 
 
+def test_the_drift_of_a_mobility_is_made_with_the_score(data):
+    model = eg.Langevin(recipe="semigroup").fit(data)
+    x = np.random.default_rng(0).normal(size=(3, 5, 2))
+    along = np.einsum("...ij,...j->...i", model.mobility(x), model.score_function(x))
+    np.testing.assert_allclose(model.drift(x), along + model.div_mobility(x), atol=1e-12)
+
+
 def test_fields_are_consistent(model):
     x = np.random.default_rng(0).normal(size=(3, 5, 2))
     s, m, d = model.score_function(x), model.mobility(x), model.diffusion(x)
     assert (s.shape, m.shape) == ((3, 5, 2), (3, 5, 2, 2))
     np.testing.assert_allclose(d, 0.5 * (m + np.swapaxes(m, -1, -2)), atol=1e-14)
-    drift = np.einsum("...ij,...j->...i", m, s) + model.div_mobility(x)
-    np.testing.assert_allclose(model.drift(x), drift, atol=1e-12)
     # div M by central differences.
     step = 1e-5
     div = sum(
@@ -185,7 +190,8 @@ def test_simulations(model):
     assert model.simulate(1.0, save_every=0.1).dt == pytest.approx(0.1)
     plain = model.simulate(1.0).attrs["protocol"]
     assert plain["dt"] == model.results_["validation"]["dt"]
-    assert plain["scheme"] == model.config_["simulate"]["scheme"]
+    validated = json.loads((model.run_ / "model.json").read_text())["validated_step"]
+    assert plain["scheme"] == validated["scheme"]
     # Values of a simulation are not copied on their way to NumPy.
     assert run.x.__array_interface__["data"] == run.x.__array_interface__["data"]
     assert np.shares_memory(run.x, run.trajectories[1])

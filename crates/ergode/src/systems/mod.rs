@@ -115,6 +115,18 @@ pub trait ExactFields: Sync {
     }
 }
 
+/// Score and mobility of the system called `name`, in closed form.
+///
+/// # Errors
+/// When they are not known in closed form.
+pub fn closed_fields<'a>(system: &'a dyn System, name: &str) -> Result<&'a dyn ExactFields> {
+    system.exact_fields().ok_or_else(|| {
+        Error::input(format!(
+            "score and mobility of {name} are not known in closed form; its drift and diffusion are"
+        ))
+    })
+}
+
 /// The protocol of the reference data of a system.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Protocol {
