@@ -71,7 +71,8 @@ def run(program, arguments, folder, *, stdout=None, stderr=None, space=ADDRESS_S
     read = {}
 
     def drain(name, pipe):
-        read[name] = pipe.read().decode(errors="replace")
+        with pipe:
+            read[name] = pipe.read().decode(errors="replace")
 
     pipes = [(n, p) for n, p in (("out", child.stdout), ("err", child.stderr)) if p is not None]
     readers = [threading.Thread(target=drain, args=pair) for pair in pipes]

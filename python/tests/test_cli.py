@@ -45,7 +45,7 @@ def test_fields_simulations_and_validations(cli, runs, data):
             method = model.score_function if name == "score" else getattr(model, name)
             values, errors = method(points, return_std=True)
             np.testing.assert_array_equal(values, fields[name], err_msg=name)
-            np.testing.assert_array_equal(errors, fields[f"{name}_stderr"], err_msg=name)
+            np.testing.assert_allclose(errors, fields[f"{name}_stderr"], rtol=1e-13, err_msg=name)
     arguments = ("--time", 20, "--save-every", 0.1, "--trajectories", 5, "--seed", 9)
     cli("simulate", folder / "run", "-o", folder / "s.npz", *arguments)
     ours = model.simulate(20, save_every=0.1, trajectories=5, seed=9)

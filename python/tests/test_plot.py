@@ -52,8 +52,9 @@ def test_structure(model):
     figure = eg.plot.structure(fitted)
     image = figure.axes[0].images[0].get_array()
     assert image.shape == (3, 3)
-    # M is the unit matrix.
-    assert np.abs(image - np.eye(3)).max() < 0.3
+    # M is the unit matrix, and in standardised coordinates the rates are its entries.
+    rates = np.sqrt([1.0, 1.5, 2.0])
+    assert np.abs(image / np.outer(rates, rates) - np.eye(3)).max() < 0.3
     with pytest.raises(eg.InputError, match="three coordinates or more"):
         eg.plot.structure(model)
     with pytest.raises(eg.InputError, match="cannot plot"):
