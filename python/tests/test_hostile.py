@@ -16,7 +16,7 @@ def test_commands(group, tmp_path):
 
 
 def test_drawn_configurations(tmp_path):
-    assert hostile.configurations(command_line(), tmp_path, 100, seconds=2) == 0
+    assert hostile.configurations(command_line(), tmp_path, 100, seconds=8) == 0
 
 
 def test_killed_fits_resume(tmp_path):
