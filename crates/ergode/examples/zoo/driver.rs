@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) alone: bool,
     /// Seconds that a fit gets.
     pub(crate) limit: f64,
+    /// Lines of a configuration file for the fits.
+    pub(crate) settings: Vec<String>,
 }
 
 /// Seconds that a fit gets where nothing else is said.
@@ -134,6 +136,9 @@ fn child(
     command.args([task, case.name, &interval.to_string()]);
     if plan.quick {
         command.arg("--quick");
+    }
+    for setting in &plan.settings {
+        command.args(["--set", setting]);
     }
     if let (Some((interpreter, script)), "peers") = (&plan.python, task) {
         command.arg("--python").arg(interpreter).arg(script);

@@ -2,13 +2,15 @@
 //! process of its own, beside what other methods find. `cargo xtask zoo` builds and runs it.
 //!
 //! ```text
-//! zoo [CASE..] [--quick] [--limit SECONDS] [--alone] [--python INTERPRETER SCRIPT]   all cases, or those named
+//! zoo [CASE..] [--quick] [--limit SECONDS] [--alone] [--set KEY=VALUE].. [--python INTERPRETER SCRIPT]
+//!                                                                   all cases, or those named
 //! zoo list                                                          names, expected verdicts and reasons
-//! zoo fit CASE INTERVAL [--quick]                                   one fit
+//! zoo fit CASE INTERVAL [--quick] [--set KEY=VALUE]..               one fit
 //! zoo peers CASE INTERVAL [--quick] [--python INTERPRETER SCRIPT]   its peers
 //! ```
 //!
-//! Except for the list the output is one JSON object.
+//! Except for the list the output is one JSON object. Fits use defaults except for what `--set` changes, a line of
+//! a configuration file.
 
 mod bounded;
 mod circles;
@@ -70,12 +72,17 @@ fn run(mut arguments: Vec<String>) -> Result<String, String> {
         Some(seconds) => seconds[0].parse().map_err(|_| "--limit is not a number")?,
         None => driver::limit(quick),
     };
+    let mut settings = Vec::new();
+    while let Some(mut setting) = take(&mut arguments, "--set", 1) {
+        settings.append(&mut setting);
+    }
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let plan = |python| Plan {
         quick,
         python,
         alone,
         limit,
+        settings: settings.clone(),
     };
     match words.as_slice() {
         ["list"] => Ok(list()),
@@ -89,7 +96,7 @@ fn run(mut arguments: Vec<String>) -> Result<String, String> {
                 limit: driver::PEER,
             });
             Ok(match *task {
-                "fit" => trial::fit_case(case, &setting),
+                "fit" => trial::fit_case(case, &setting, &settings)?,
                 _ => trial::run_peers(case, &setting, python.as_ref()),
             }
             .to_string())

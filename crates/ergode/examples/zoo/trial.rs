@@ -23,15 +23,24 @@ pub(crate) fn refuse(error: &Error) -> ! {
     std::process::exit(0)
 }
 
-/// Fits a case with defaults: verdict, seconds, errors, coverage; or the message of an error.
-pub(crate) fn fit_case(case: &Case, setting: &Setting) -> Value {
+/// Fits a case with defaults and these lines of a configuration file: verdict, seconds, errors, coverage; or the
+/// message of an error.
+///
+/// # Errors
+/// When the configuration cannot be read.
+pub(crate) fn fit_case(
+    case: &Case,
+    setting: &Setting,
+    settings: &[String],
+) -> Result<Value, String> {
+    let config = FitConfig::from_toml(&settings.join("\n")).map_err(|error| error.to_string())?;
     let record = (case.make)(setting);
     let start = Instant::now();
-    let outcome = fit(&record.ensemble, &FitConfig::default());
+    let outcome = fit(&record.ensemble, &config);
     let seconds = start.elapsed().as_secs_f64();
     let fitted = match outcome {
         Ok(fitted) => fitted,
-        Err(error) => return json!({"seconds": seconds, "error": error.to_string()}),
+        Err(error) => return Ok(json!({"seconds": seconds, "error": error.to_string()})),
     };
     // The page is part of a report.
     let page = fitted.page();
@@ -52,7 +61,7 @@ pub(crate) fn fit_case(case: &Case, setting: &Setting) -> Value {
             "D": states.coverage(&fitted.model, ModelField::Diffusion),
         });
     }
-    row
+    Ok(row)
 }
 
 /// How to run the peer in Python: interpreter, script, seconds at most.

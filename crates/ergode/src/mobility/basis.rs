@@ -265,6 +265,11 @@ impl TensorBasis {
         self.fields.iter().any(|field| !field.drift.is_empty())
     }
 
+    /// False on a line, where the current of a stationary law is zero everywhere.
+    pub(super) fn may_turn(&self) -> bool {
+        self.dim() > 1 || self.standardiser.has_circles()
+    }
+
     /// The largest degree of an entry.
     pub fn degree(&self) -> usize {
         let entries = self.fields.iter().flat_map(|field| &field.entries);

@@ -58,7 +58,8 @@ impl SemigroupConfig {
 /// l_ab = −⟨∇ψ_a D ∇ψ_bᵀ⟩ + (A_ab − A_ba)/2,  A_ab = ⟨ψ_b L ψ_a⟩,
 ///
 /// dissipative for D ≥ 0 whatever b is. That the sampled law is stationary under b and D is ⟨L ψ_a⟩ = 0, one
-/// further equation for each function of the space.
+/// further equation for each function of the space. On a line no current flows, A is symmetric under the exact law,
+/// and what sampling errors make of (A − Aᵀ)/2 is left out: its square would be taken for damping.
 ///
 /// l is linear in the coefficients and made of stationary averages alone: no score, no derivative of a noisy
 /// curve and no quadrature over lags. The equations are the differences C(t_k) − C(t_{k−1}) of the
@@ -204,15 +205,15 @@ impl Semigroup {
                 inverse.t(),
             )
         };
+        let turns = plan.basis.may_turn();
         let parts = plan.fields.par_iter().map(|parts| {
             let advective = matrix(&parts.advective);
-            let inner = advective.slice(s![1.., 1..]);
-            let turning = (&inner - &inner.t()) * 0.5;
-            let dissipative = matrix(&parts.dissipative);
-            (
-                &dissipative.slice(s![1.., 1..]) + &turning,
-                advective.slice(s![1.., 0]).to_owned(),
-            )
+            let mut generator = matrix(&parts.dissipative).slice(s![1.., 1..]).to_owned();
+            if turns {
+                let inner = advective.slice(s![1.., 1..]);
+                generator += &((&inner - &inner.t()) * 0.5);
+            }
+            (generator, advective.slice(s![1.., 0]).to_owned())
         });
         let (generators, changes): (Vec<Array2<f64>>, Vec<Array1<f64>>) = parts.unzip();
         let stationarity = match plan.basis.has_drift() {
