@@ -37,8 +37,6 @@ pub struct ChosenChart {
 
 /// Samples that are looked at.
 const LOOKED_AT: usize = 1 << 16;
-/// Coordinates up to which charts are looked for.
-pub(super) const MOST: usize = 3;
 /// χ² per equation up to which a fit is as good as the data can show.
 const GOOD: f64 = 1.5;
 /// A chart must lower χ² per equation by this factor, or have errors of the fields at most [`WIDER`] times as

@@ -1,0 +1,54 @@
+//! The two forms: drift and diffusion as unknowns, or the mobility.
+
+use super::config::{Recipe, RecipeConfig};
+use super::found::RecipeFit;
+use crate::data::Ensemble;
+use crate::error::Result;
+
+/// χ² per equation up to which a fit is as good as the data can show.
+const GOOD_CHI2: f64 = 1.5;
+
+/// The fit with drift and diffusion or with the mobility as unknowns, the better one where this is left open.
+pub(super) fn in_either_form(
+    ensemble: &Ensemble,
+    config: &RecipeConfig,
+    fit: &dyn Fn(Recipe) -> Result<RecipeFit>,
+) -> Result<RecipeFit> {
+    if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
+        return fit(config.recipe);
+    }
+    if ensemble.has_walls() {
+        let mut found = fit(Recipe::Semigroup)?;
+        found.reason = "between walls the form of M holds, whether or not the noise vanishes at them, and gives \
+                        the drift without a score"
+            .into();
+        return Ok(found);
+    }
+    match (fit(Recipe::Generator), fit(Recipe::Semigroup)) {
+        (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
+        (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
+        (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
+            found.reason = format!("the other form failed: {other}");
+            Ok(found)
+        }
+        (Err(error), Err(other)) => Err(if error.is_bad_input() { error } else { other }),
+    }
+}
+
+/// The generator form unless it does not fit and the mobility form fits better: both predict the same
+/// correlations; where both fit, the drift of the first does not contain the errors of a score.
+fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
+    let chi2 = [&generator, &mobility].map(|found| found.fit.chi2_per_equation);
+    let against = format!(
+        "chi^2 per equation {:.2} with drift and diffusion as unknowns (generator), {:.2} with the mobility \
+         (semigroup)",
+        chi2[0], chi2[1]
+    );
+    generator.reason.clone_from(&against);
+    mobility.reason = against;
+    if chi2[0] <= GOOD_CHI2.max(chi2[1]) {
+        generator
+    } else {
+        mobility
+    }
+}

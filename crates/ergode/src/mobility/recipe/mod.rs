@@ -1,0 +1,17 @@
+//! Named choices of equations, spaces and lags, for a user who says nothing.
+
+mod charts;
+mod choice;
+mod config;
+mod definite;
+mod fit;
+mod forms;
+mod found;
+mod noise;
+mod plan;
+mod solve;
+mod spaces;
+
+pub use config::{Recipe, RecipeConfig};
+pub use fit::fit_mobility_recipe;
+pub use found::RecipeFit;

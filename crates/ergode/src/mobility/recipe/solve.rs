@@ -1,0 +1,194 @@
+//! The mobility that the sums of a plan give.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use super::config::{Recipe, RecipeConfig};
+use super::definite::{between_observed, positive};
+use super::plan::Plan;
+use super::spaces::CURRENT_DEGREE;
+use crate::control::Control;
+use crate::data::Ensemble;
+use crate::error::Result;
+use crate::mobility::basis::TensorBasis;
+use crate::mobility::currents::with_currents;
+use crate::mobility::equations::Equations;
+use crate::mobility::fit::fit_mobility;
+use crate::mobility::ladder::fit_mobility_ladder;
+use crate::mobility::moments::PolynomialSums;
+use crate::mobility::result::MobilityFit;
+use crate::mobility::semigroup::{Ends, Semigroup};
+use crate::mobility::terms::{TermChoice, basis_of_terms, in_basis, select_terms};
+use crate::mobility::walls;
+use crate::mobility::weak::Weak;
+
+/// A fit, ⟨M⟩, and the terms that were chosen, if any.
+pub(super) struct Solved {
+    pub(super) fit: MobilityFit,
+    pub(super) mean: Array2<f64>,
+    pub(super) terms: Option<TermChoice>,
+}
+
+impl Plan {
+    /// The mobility that the sums give, and its mean.
+    pub(super) fn solve(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<Solved> {
+        let ends = match config.leading {
+            Some(leading) => Ends::LaterLeading(leading),
+            None => Ends::All,
+        };
+        let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
+        if config.sparse || !config.library.is_empty() {
+            return self.solve_terms(sums, ensemble, top, config, control);
+        }
+        let fit = match config.degrees {
+            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
+            None => {
+                let ladder = config.ladder(self.lowest(sums, ensemble, top), top);
+                fit_mobility_ladder(&equations, &ladder, control)?
+            }
+        };
+        let fit = match ensemble.has_walls() {
+            true => walls::vanishing(fit, ensemble)?,
+            false => fit,
+        };
+        let mut fit = positive(fit, &equations, ensemble, config, top, control)?;
+        let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
+        if let (Some(leading), true) = (config.leading, raised) {
+            let both = Ends::BothLeading(leading);
+            let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
+            fit = between_observed(fit, &leading, ensemble, config, top, control)?;
+        }
+        if self.recipe == Recipe::Semigroup && ensemble.has_walls() {
+            fit = walls::with_drift(fit, sums, ensemble, self.spaces.generator_top.1)?;
+        }
+        self.finish(fit, None, sums)
+    }
+
+    /// A fit with R beside b and D, and its mean.
+    fn finish(
+        &self,
+        mut fit: MobilityFit,
+        terms: Option<TermChoice>,
+        sums: &Arc<PolynomialSums>,
+    ) -> Result<Solved> {
+        if self.recipe == Recipe::Generator {
+            let degree = CURRENT_DEGREE.min(self.spaces.top.1);
+            fit = with_currents(fit, sums, &self.spaces.generator, degree)?;
+        }
+        let blocks: Vec<usize> = (0..sums.blocks()).collect();
+        let mean = fit.mobility.mean(&sums.expectations(&blocks).moments)?;
+        Ok(Solved { fit, mean, terms })
+    }
+
+    /// Drift and diffusion in terms of the record's units: those that are given, or all up to degrees that
+    /// held-out blocks choose, and of these the significant ones if only they are wanted.
+    fn solve_terms(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<Solved> {
+        let library = &config.library;
+        let basis =
+            |d: usize, r: usize| basis_of_terms(sums.names(), sums.standardiser(), library, (d, r));
+        let space = &self.spaces.generator;
+        let within = |basis: &TensorBasis| -> Result<Box<dyn Equations>> {
+            Ok(Box::new(Semigroup::new(sums, basis, space)?))
+        };
+        let equations = |d: usize, r: usize| within(&basis(d, r)?);
+        // A part whose terms are given has no degree to choose.
+        let open = self.lowest(sums, ensemble, top);
+        let lowest = (
+            if library.diffusion.is_empty() {
+                open.0
+            } else {
+                top.0
+            },
+            if library.drift.is_empty() {
+                open.1
+            } else {
+                top.1
+            },
+        );
+        let fit = match config.degrees {
+            None if lowest != top => {
+                fit_mobility_ladder(&equations, &config.ladder(lowest, top), control)?
+            }
+            _ => fit_mobility(&*equations(top.0, top.1)?, &config.fit(), control)?,
+        };
+        let (mut fit, terms) = if config.sparse {
+            let (d, r) = fit.degrees().unwrap_or(top);
+            let all = basis(d, r)?;
+            let (mut some, terms) =
+                select_terms(in_basis(&fit, &all), &within, &all, &config.fit(), control)?;
+            some.rungs = fit.rungs;
+            (some, Some(terms))
+        } else {
+            (fit, None)
+        };
+        let violation = fit.mobility.psd_violation(ensemble);
+        if violation > 0.0 {
+            fit.warnings.push(format!(
+                "D is indefinite at {:.2} % of the samples; give other terms of the diffusion \
+                 (diffusion.terms), or leave them open",
+                100.0 * violation
+            ));
+        }
+        self.finish(fit, terms, sums)
+    }
+
+    /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; a quadratic D
+    /// between the walls of one coordinate, at which it may vanish, and with charts, because a constant one may be
+    /// infinitely fast where a chart is steep.
+    fn lowest(
+        &self,
+        sums: &PolynomialSums,
+        ensemble: &Ensemble,
+        top: (usize, usize),
+    ) -> (usize, usize) {
+        let walls = ensemble.dim() == 1 && ensemble.has_walls();
+        let tensor = match walls || sums.charted().is_some() {
+            true => top.0.min(2),
+            false => 0,
+        };
+        match self.recipe {
+            Recipe::Generator => (tensor, 1),
+            _ => (tensor, 0),
+        }
+    }
+
+    fn equations(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        d: usize,
+        r: usize,
+        ends: Ends,
+    ) -> Result<Box<dyn Equations>> {
+        if self.recipe == Recipe::Generator {
+            let basis = TensorBasis::generator(sums.names(), sums.standardiser(), d, r)?;
+            let space = &self.spaces.generator;
+            return Ok(Box::new(Semigroup::between(sums, &basis, space, ends)?));
+        }
+        let mask = self.mask.as_ref();
+        let basis = TensorBasis::polynomial(sums.names(), sums.standardiser(), d, r, mask)?;
+        Ok(match self.recipe {
+            Recipe::Weak => Box::new(Weak::new(sums, &basis, &self.spaces.weak)?),
+            _ => Box::new(Semigroup::between(
+                sums,
+                &basis,
+                &self.spaces.semigroup,
+                ends,
+            )?),
+        })
+    }
+}
