@@ -11,6 +11,13 @@ pub(crate) fn normal_score(t: f64, nu: f64) -> f64 {
     t.signum() * (nu * (t * t / nu).ln_1p()).sqrt() * (8.0 * nu + 1.0) / (8.0 * nu + 3.0)
 }
 
+/// A variance ratio F of d₁ and d₂ degrees of freedom as a normal score (Paulson, 1942).
+pub(crate) fn fisher_score(ratio: f64, d1: f64, d2: f64) -> f64 {
+    let (a, b) = (2.0 / (9.0 * d1), 2.0 / (9.0 * d2));
+    let root = ratio.max(0.0).cbrt();
+    ((1.0 - b) * root - (1.0 - a)) / (b * root * root + a).sqrt()
+}
+
 /// The t of ν degrees of freedom whose [`normal_score`] is z ≥ 0.
 pub(crate) fn student_quantile(z: f64, nu: f64) -> f64 {
     let z = z * (8.0 * nu + 3.0) / (8.0 * nu + 1.0);

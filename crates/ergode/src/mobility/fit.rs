@@ -17,6 +17,9 @@ use crate::linalg;
 /// A standard error this small against the largest is rounding.
 const NEGLIGIBLE: f64 = 1e-9;
 
+/// χ² per equation at which coefficients are no solution.
+const MISSED: f64 = 4.0;
+
 /// A relative fall of the objective that ends the iteration.
 const CONVERGED: f64 = 1e-7;
 
@@ -50,6 +53,16 @@ pub(super) fn fit_mobility_from(
     let first = solver.approach(start)?;
     let trials = solver.cross_validate(first.view())?;
     solver.finish(first, trials)
+}
+
+/// The coefficients of [`fit_mobility_from`] before a ridge is chosen, without errors.
+pub(super) fn solve_near(
+    start: Array1<f64>,
+    equations: &dyn Equations,
+    config: &MobilityConfig,
+    control: &Control,
+) -> Result<Array1<f64>> {
+    Solver::new(equations, config, control)?.approach(Some(start))
 }
 
 /// Equations with their errors, prior and leave-one-out versions.
@@ -178,10 +191,12 @@ impl<'a> Solver<'a> {
         let basis = self.equations.basis();
         let rough = self.rough()?;
         self.bound_errors(rough.view())?;
-        // A start that is worse than what the equations suggest may be far from any solution.
+        // A start that is worse than what the equations suggest, or that misses the equations, may be far from any
+        // solution: where a law cannot be stationary, the best drift and diffusion are nearly zero.
         let better = |start: &Array1<f64>| -> Result<bool> {
             let of = |c: &Array1<f64>| self.objective(self.equations, c.view(), 0.0);
-            Ok(of(&rough)? < of(start)?)
+            let (of_start, equations) = (of(start)?, self.weights.len() as f64);
+            Ok(!(of_start <= MISSED * equations && of_start <= of(&rough)?))
         };
         let astray = match &start {
             Some(start) if basis.has_drift() => better(start)?,
@@ -627,10 +642,19 @@ impl<'a> Solver<'a> {
     /// The solutions without each block, one Gauss-Newton step away. With a drift of its own, whose equations
     /// are expensive to differentiate, the derivatives are those of all blocks: exact to first order.
     fn refits(&self, from: ArrayView1<f64>, ridge: f64) -> Result<Vec<Array1<f64>>> {
-        let blocks = (0..self.left_out.len()).into_par_iter();
-        if !self.equations.basis().has_drift() {
-            return blocks.map(|b| self.step_without(b, from, ridge)).collect();
+        if self.equations.basis().has_drift() {
+            return self.refits_nearby(from, ridge);
         }
+        let blocks = (0..self.left_out.len()).into_par_iter();
+        blocks.map(|b| self.step_without(b, from, ridge)).collect()
+    }
+
+    /// The solutions without each block to first order, with the derivatives and the weights of all blocks.
+    pub(super) fn refits_nearby(
+        &self,
+        from: ArrayView1<f64>,
+        ridge: f64,
+    ) -> Result<Vec<Array1<f64>>> {
         let lambda = ridge / self.size;
         let (_, jacobian) = self.equations.linearise(from)?;
         let jacobian = jacobian * self.weights.view().insert_axis(Axis(1));
@@ -639,7 +663,7 @@ impl<'a> Solver<'a> {
             let (matrix, gradient) = self.normal(&(weighted, jacobian.clone()), from, lambda);
             Ok(&from + &damped_step(&matrix, &gradient, &self.every(), 0.0)?)
         };
-        blocks.map(step).collect()
+        (0..self.left_out.len()).into_par_iter().map(step).collect()
     }
 }
 
@@ -682,7 +706,10 @@ fn mean_square(values: &Array1<f64>) -> f64 {
 }
 
 /// Observed − predicted.
-fn residual(equations: &dyn Equations, coefficients: ArrayView1<f64>) -> Result<Array1<f64>> {
+pub(super) fn residual(
+    equations: &dyn Equations,
+    coefficients: ArrayView1<f64>,
+) -> Result<Array1<f64>> {
     Ok(&equations.observed() - &equations.predict(coefficients)?)
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ndarray::Array1;
+use ndarray::{Array1, Axis};
 use serde::{Deserialize, Serialize};
 
 use super::config::MobilityConfig;
@@ -11,7 +11,9 @@ use super::fit::{Solver, best, fit_mobility};
 use super::result::{MobilityFit, Rung};
 use crate::control::Control;
 use crate::error::{Error, Result};
-use crate::lagged::paired;
+use crate::lagged::{deviations, paired};
+use crate::linalg;
+use crate::stats::fisher_score;
 
 /// The configuration of the degree ladder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,8 +36,8 @@ pub struct LadderConfig {
 impl Default for LadderConfig {
     fn default() -> Self {
         Self {
-            diffusion_degree: 4,
-            current_degree: 6,
+            diffusion_degree: 6,
+            current_degree: 7,
             lowest: (0, 0),
             fields: 200,
             caution: 2.0,
@@ -44,8 +46,12 @@ impl Default for LadderConfig {
     }
 }
 
-/// Fit with the degrees of D and R, or of D and b, raised, one at a time and by one or two, while the held-out χ² falls
-/// by more than `caution` times the error of the difference.
+/// Fit with the degrees of D and R, or of D and b, raised by one or two while the new coefficients c matter.
+///
+/// They do where cᵀ S⁻¹ c, S their covariance over the B blocks, is larger than chance would make it (Hotelling's test: (B − k)/(k (B − 1)) cᵀ S⁻¹ c has an F distribution with k and B − k
+/// degrees of freedom) and the held-out χ² falls. Where they are too many for a covariance, the held-out χ² must fall
+/// by more than `caution` times the error of the difference. Both degrees are raised together where neither does it alone: a linear drift
+/// makes no double well, and a double well with a constant D may be no better.
 ///
 /// `equations(d, r)` writes the equations for D of degree d and R of degree r; they must be the same
 /// observed numbers for all degrees. The rungs are kept in the result.
@@ -75,9 +81,11 @@ pub fn fit_mobility_ladder(
     let mut rungs = vec![at.rung(0.0, 0.0, true)];
     loop {
         let (d, r) = at.degrees;
-        let mut next: Option<(usize, Box<dyn Equations>)> = None;
-        for (d, r) in [(d + 1, r), (d + 2, r), (d, r + 1), (d, r + 2)] {
-            if d > config.diffusion_degree || r > config.current_degree {
+        let mut next: Option<(f64, usize, Box<dyn Equations>)> = None;
+        let alone = [(d + 1, r), (d + 2, r), (d, r + 1), (d, r + 2)];
+        for (d, r) in alone.into_iter().chain([(d + 2, r + 2)]) {
+            let both = d > at.degrees.0 && r > at.degrees.1;
+            if d > config.diffusion_degree || r > config.current_degree || both && next.is_some() {
                 continue;
             }
             let candidate = equations(d, r)?;
@@ -89,12 +97,15 @@ pub fn fit_mobility_ladder(
             let standing = stand((d, r), &*candidate, Some(&at), false)?;
             let (improvement, error) = paired(&at.losses, &standing.losses);
             rungs.push(standing.rung(improvement, error, false));
-            let beaten = next.as_ref().map_or(0.0, |(k, _)| rungs[*k].improvement);
-            if improvement > config.caution * error && improvement > beaten {
-                next = Some((rungs.len() - 1, candidate));
+            let worth = match standing.evidence {
+                Some(z) if improvement > 0.0 => z / LEAST_SCORE,
+                _ => improvement / (config.caution * error),
+            };
+            if worth > next.as_ref().map_or(1.0, |(best, ..)| *best) {
+                next = Some((worth, rungs.len() - 1, candidate));
             }
         }
-        let Some((rung, equations)) = next else {
+        let Some((_, rung, equations)) = next else {
             break;
         };
         rungs[rung].taken = true;
@@ -107,12 +118,20 @@ pub fn fit_mobility_ladder(
     Ok(fit)
 }
 
+/// The least normal score of new coefficients that matter. Leaving out what is there biases fields without widening
+/// their errors, taking in what is not only widens them: chance may reach it in one of forty cases.
+const LEAST_SCORE: f64 = 2.0;
+/// Coefficients per block up to which their covariance is known.
+const MOST_PER_BLOCK: f64 = 1.0 / 3.0;
+
 /// A pair of degrees with its solution and held-out losses.
 struct Standing {
     degrees: (usize, usize),
     coefficients: HashMap<String, f64>,
     losses: Vec<f64>,
     weights: Array1<f64>,
+    /// The normal score of the coefficients that the rung below has not, where blocks can tell.
+    evidence: Option<f64>,
 }
 
 impl Standing {
@@ -136,8 +155,18 @@ impl Standing {
             solver.weights.clone_from(&below.weights);
         }
         let trials = solver.cross_validate(first.view())?;
+        let evidence = match below {
+            Some(below) => {
+                let new = labels().enumerate();
+                let new = new.filter(|(_, label)| !below.coefficients.contains_key(*label));
+                let new: Vec<usize> = new.map(|(k, _)| k).collect();
+                evidence(&first, &solver.refits_nearby(first.view(), 1.0)?, &new)
+            }
+            None => None,
+        };
         Ok(Self {
             degrees,
+            evidence,
             losses: best(&trials).map_or_else(Vec::new, |trial| trial.folds.clone()),
             coefficients: labels().map(str::to_owned).zip(first).collect(),
             weights: solver.weights,
@@ -154,4 +183,26 @@ impl Standing {
             taken,
         }
     }
+}
+
+/// The normal score of cᵀ S⁻¹ c for the coefficients with these numbers, S from the solutions without each block.
+fn evidence(coefficients: &Array1<f64>, refits: &[Array1<f64>], chosen: &[usize]) -> Option<f64> {
+    let (blocks, k) = (refits.len() as f64, chosen.len() as f64);
+    if chosen.is_empty() || k > MOST_PER_BLOCK * blocks {
+        return None;
+    }
+    let deviations = deviations(refits).select(Axis(1), chosen);
+    let errors = deviations.map_axis(Axis(0), |column| column.dot(&column).sqrt());
+    if errors.iter().any(|e| !(e.is_finite() && *e > 0.0)) {
+        return None;
+    }
+    let scaled = &deviations / &errors;
+    let (values, vectors) = linalg::symmetric_eigen(scaled.t().dot(&scaled).view()).ok()?;
+    let z: Array1<f64> = chosen.iter().map(|k| coefficients[*k]).collect();
+    let along = vectors.t().dot(&(z / errors));
+    // Directions that no block moves say nothing.
+    let seen = values.iter().zip(&along).filter(|(v, _)| **v > 1e-10);
+    let square: f64 = seen.map(|(v, a)| a * a / v).sum();
+    let ratio = square * (blocks - k) / (k * (blocks - 1.0));
+    Some(fisher_score(ratio, k, blocks - k))
 }

@@ -4,6 +4,7 @@ mod basis;
 mod block_noise;
 mod charted;
 mod charts;
+mod closure;
 mod conditional;
 mod config;
 mod constant;

@@ -58,7 +58,8 @@ impl SemigroupConfig {
 /// l_ab = −⟨∇ψ_a D ∇ψ_bᵀ⟩ + (A_ab − A_ba)/2,  A_ab = ⟨ψ_b L ψ_a⟩,
 ///
 /// dissipative for D ≥ 0 whatever b is. That the sampled law is stationary under b and D is ⟨L ψ_a⟩ = 0, one
-/// further equation for each function of the space. On a line no current flows, A is symmetric under the exact law,
+/// further equation for each function up to twice `test_degree`: those of high degree fluctuate too much to say
+/// anything. On a line no current flows, A is symmetric under the exact law,
 /// and what sampling errors make of (A − Aᵀ)/2 is left out: its square would be taken for damping.
 ///
 /// l is linear in the coefficients and made of stationary averages alone: no score, no derivative of a noisy
@@ -131,6 +132,8 @@ struct Plan {
     /// The test functions of the later and of the earlier time in monomials, (test, α) for |α| up to
     /// `test_degree`.
     tests: [Array2<f64>; 2],
+    /// Number of functions, the constant left out, under which the law is asked to be stationary.
+    stationary: usize,
 }
 
 /// The parts of l that a field makes, as moments.
@@ -213,7 +216,8 @@ impl Semigroup {
                 let inner = advective.slice(s![1.., 1..]);
                 generator += &((&inner - &inner.t()) * 0.5);
             }
-            (generator, advective.slice(s![1.., 0]).to_owned())
+            let changes = advective.slice(s![1..=plan.stationary, 0]).to_owned();
+            (generator, changes)
         });
         let (generators, changes): (Vec<Array2<f64>>, Vec<Array1<f64>>) = parts.unzip();
         let stationarity = match plan.basis.has_drift() {
@@ -534,6 +538,10 @@ impl Plan {
         });
         Ok(Self {
             fields: fields.collect::<Result<_>>()?,
+            stationary: space
+                .iter()
+                .filter(|alpha| (1..=2 * config.test_degree).contains(&(degree(alpha) as usize)))
+                .count(),
             tests: [later?, earlier?],
             ends,
             sums,

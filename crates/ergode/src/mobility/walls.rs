@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, Axis, concatenate, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate, s};
 use serde::{Deserialize, Serialize};
 
 use super::Mobility;
@@ -12,7 +12,7 @@ use super::moments::PolynomialSums;
 use super::result::MobilityFit;
 use crate::data::{Ensemble, Standardiser, Walls};
 use crate::error::Result;
-use crate::lagged::{CoefficientErrors, Jackknife, deviations, paired};
+use crate::lagged::{CoefficientErrors, Jackknife, deviations};
 use crate::linalg;
 use crate::observable::{Functions, Moments, Monomials, Polynomial};
 
@@ -162,7 +162,7 @@ fn with_coefficients(
 ///
 /// ⟨w g_k·g_l⟩ c_l = −⟨M : ∇(w g_k)⟩,
 ///
-/// which is the minimum of ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩: held-out blocks choose the degree by that.
+/// which is the minimum of ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩: the degree is that of least expected minimum on new data.
 pub(super) fn with_drift(
     fit: MobilityFit,
     sums: &Arc<PolynomialSums>,
@@ -188,23 +188,28 @@ pub(super) fn with_drift(
         plan.equations(&sums.expectations(&blocks).moments)
     };
     let mobility = fit.mobility.coefficients().to_owned();
-    let degree = chosen(&plan, &equations, sums.blocks(), &mobility)?;
+    let whole = equations(&|_| true)?;
+    let blocks = fit.jackknife.deviations.nrows();
+    let known = blocks == sums.blocks() && blocks > 1;
+    let factor = (blocks as f64 / (blocks as f64 - 1.0)).sqrt();
+    let without = (0..if known { blocks } else { 0 }).map(|left_out| {
+        let c = &mobility + &(&fit.jackknife.deviations.row(left_out) * factor);
+        Ok((equations(&|b| b != left_out)?, c))
+    });
+    let without = without.collect::<Result<Vec<_>>>()?;
+    let degree = match known {
+        true => chosen(&plan, &whole, &without, &mobility),
+        false => plan.top().min(1),
+    };
     let size = plan.functions(degree);
     let joined = |equations: &Sums, c: &Array1<f64>| -> Array1<f64> {
         concatenate![Axis(0), *c, equations.drift(size, c)]
     };
-    let whole = equations(&|_| true)?;
     if joined(&whole, &mobility).iter().any(|c| !c.is_finite()) {
         return Ok(fit);
     }
-    let blocks = fit.jackknife.deviations.nrows();
-    let jackknife = if blocks == sums.blocks() && blocks > 1 {
-        let factor = (blocks as f64 / (blocks as f64 - 1.0)).sqrt();
-        let without = (0..blocks).map(|left_out| {
-            let c = &mobility + &(&fit.jackknife.deviations.row(left_out) * factor);
-            Ok(joined(&equations(&|b| b != left_out)?, &c))
-        });
-        let without = without.collect::<Result<Vec<_>>>()?;
+    let jackknife = if known {
+        let without: Vec<_> = without.iter().map(|(sums, c)| joined(sums, c)).collect();
         Jackknife {
             values: joined(&whole, &fit.jackknife.values),
             deviations: deviations(&without),
@@ -363,52 +368,54 @@ impl Sums {
 
     /// ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩.
     fn loss(&self, size: usize, drift: &Array1<f64>, mobility: &Array1<f64>) -> f64 {
-        let gram = self.gram.slice(s![..size, ..size]);
         let dim = self.images.len();
         let of = |(i, images): (usize, &Array2<f64>)| {
             let c: Array1<f64> = drift.iter().skip(i).step_by(dim).copied().collect();
-            let side = images.slice(s![..size, ..]).dot(mobility);
-            0.5 * c.dot(&gram.dot(&c)) + c.dot(&side)
+            c.dot(&images.slice(s![..size, ..]).dot(mobility))
         };
-        self.images.iter().enumerate().map(of).sum()
+        let sides: f64 = self.images.iter().enumerate().map(of).sum();
+        0.5 * self.square(size, drift.view()) + sides
+    }
+
+    /// ⟨w |b|²⟩.
+    fn square(&self, size: usize, drift: ArrayView1<f64>) -> f64 {
+        let gram = self.gram.slice(s![..size, ..size]);
+        let dim = self.images.len();
+        let of = |i: usize| {
+            let c = drift.slice(s![i..;dim]);
+            c.dot(&gram.dot(&c))
+        };
+        (0..dim).map(of).sum()
     }
 }
 
-/// The averages over the blocks that a function keeps.
-type OfBlocks<'a> = dyn Fn(&dyn Fn(usize) -> bool) -> Result<Sums> + 'a;
-
-/// The least degree that no higher one is better than on blocks held out.
+/// The degree whose drift is nearest to the exact one: the least ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩ on new data, estimated by
+/// that of these data plus the variance of b over the blocks, ⟨w |δb|²⟩, that of M included.
 fn chosen(
     plan: &Plan,
-    equations: &OfBlocks<'_>,
-    blocks: usize,
+    whole: &Sums,
+    without: &[(Sums, Array1<f64>)],
     mobility: &Array1<f64>,
-) -> Result<usize> {
-    const FOLDS: usize = 8;
-    /// Standard errors by which the loss must fall.
-    const CAUTION: f64 = 2.0;
-    let folds = FOLDS.min(blocks);
-    if folds < 2 {
-        return Ok(plan.top().min(1));
-    }
-    let mut parts = Vec::new();
-    for fold in 0..folds {
-        let train = equations(&|b| b % folds != fold)?;
-        parts.push((train, equations(&|b| b % folds == fold)?));
-    }
-    let losses = |degree: usize| -> Vec<f64> {
+) -> usize {
+    let risk = |degree: usize| {
         let size = plan.functions(degree);
-        let of =
-            |(train, test): &(Sums, Sums)| test.loss(size, &train.drift(size, mobility), mobility);
-        parts.iter().map(of).collect()
+        let best = whole.drift(size, mobility);
+        let refits: Vec<Array1<f64>> = without
+            .iter()
+            .map(|(sums, mobility)| sums.drift(size, mobility))
+            .collect();
+        let spread = deviations(&refits);
+        let variance: f64 = spread
+            .rows()
+            .into_iter()
+            .map(|row| whole.square(size, row))
+            .sum();
+        whole.loss(size, &best, mobility) + variance
     };
-    let mut best = (plan.top().min(1), losses(plan.top().min(1)));
-    for degree in 2..=plan.top() {
-        let tried = losses(degree);
-        let (gain, error) = paired(&best.1, &tried);
-        if gain > CAUTION * error {
-            best = (degree, tried);
-        }
-    }
-    Ok(best.0)
+    let least = plan.top().min(1);
+    let risks = (least..=plan.top()).map(|degree| (risk(degree), degree));
+    let finite = risks.filter(|(risk, _)| risk.is_finite());
+    finite
+        .min_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or(least, |(_, degree)| degree)
 }

@@ -9,6 +9,10 @@ use crate::error::Result;
 const GOOD_CHI2: f64 = 1.5;
 
 /// The fit with drift and diffusion or with the mobility as unknowns, the better one where this is left open.
+///
+/// The generator form is tried where the mobility form does not fit. Both predict the same correlations, but where
+/// the drift is an unknown of its own, sampling errors of l enter its antisymmetric part, whose square is taken for
+/// damping; l of the mobility form has none.
 pub(super) fn in_either_form(
     ensemble: &Ensemble,
     config: &RecipeConfig,
@@ -24,7 +28,18 @@ pub(super) fn in_either_form(
             .into();
         return Ok(found);
     }
-    match (fit(Recipe::Generator), fit(Recipe::Semigroup)) {
+    let mobility = fit(Recipe::Semigroup);
+    if let Ok(found) = &mobility
+        && found.fit.chi2_per_equation <= GOOD_CHI2
+    {
+        let mut found = found.clone();
+        found.reason = format!(
+            "with the mobility as the unknown chi^2 per equation is {:.2}, as good as the data can show",
+            found.fit.chi2_per_equation
+        );
+        return Ok(found);
+    }
+    match (fit(Recipe::Generator), mobility) {
         (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
         (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
         (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
@@ -35,8 +50,7 @@ pub(super) fn in_either_form(
     }
 }
 
-/// The generator form unless it does not fit and the mobility form fits better: both predict the same
-/// correlations; where both fit, the drift of the first does not contain the errors of a score.
+/// The form that fits better.
 fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
     let chi2 = [&generator, &mobility].map(|found| found.fit.chi2_per_equation);
     let against = format!(
@@ -46,9 +60,9 @@ fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
     );
     generator.reason.clone_from(&against);
     mobility.reason = against;
-    if chi2[0] <= GOOD_CHI2.max(chi2[1]) {
-        generator
-    } else {
+    if chi2[1] <= chi2[0] {
         mobility
+    } else {
+        generator
     }
 }

@@ -23,6 +23,7 @@ const WEAK_LAGS: usize = 20;
 const FEWEST_PAIRS: usize = 20_000_000;
 
 /// A recipe with its numbers.
+#[derive(Clone)]
 pub(super) struct Plan {
     pub(super) recipe: Recipe,
     pub(super) spaces: Spaces,

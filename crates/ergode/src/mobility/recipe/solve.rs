@@ -12,9 +12,10 @@ use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::mobility::basis::TensorBasis;
+use crate::mobility::closure::Yardstick;
 use crate::mobility::currents::with_currents;
 use crate::mobility::equations::Equations;
-use crate::mobility::fit::fit_mobility;
+use crate::mobility::fit::{fit_mobility, solve_near};
 use crate::mobility::ladder::fit_mobility_ladder;
 use crate::mobility::moments::PolynomialSums;
 use crate::mobility::result::MobilityFit;
@@ -44,17 +45,22 @@ impl Plan {
             Some(leading) => Ends::LaterLeading(leading),
             None => Ends::All,
         };
-        let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
         if config.sparse || !config.library.is_empty() {
             return self.solve_terms(sums, ensemble, top, config, control);
         }
-        let fit = match config.degrees {
-            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control)?,
-            None => {
-                let ladder = config.ladder(self.lowest(sums, ensemble, top), top);
-                fit_mobility_ladder(&equations, &ladder, control)?
-            }
+        let first = self.climb(sums, ensemble, (top, ends), config, control)?;
+        let smaller = match self.recipe == Recipe::Generator && config.degrees.is_none() {
+            true => self.smaller_space(&first, (sums, ends), config, control)?,
+            false => None,
         };
+        let (plan, fit) = match &smaller {
+            Some(plan) => (
+                plan,
+                plan.climb(sums, ensemble, (top, ends), config, control)?,
+            ),
+            None => (self, first),
+        };
+        let equations = |d: usize, r: usize| plan.equations(sums, d, r, ends);
         let fit = match ensemble.has_walls() {
             true => walls::vanishing(fit, ensemble)?,
             false => fit,
@@ -63,13 +69,70 @@ impl Plan {
         let raised = fit.positivity.is_some() || fit.mobility.psd_violation(ensemble) > 0.0;
         if let (Some(leading), true) = (config.leading, raised) {
             let both = Ends::BothLeading(leading);
-            let leading = |d: usize, r: usize| self.equations(sums, d, r, both);
+            let leading = |d: usize, r: usize| plan.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;
         }
-        if self.recipe == Recipe::Semigroup && ensemble.has_walls() {
-            fit = walls::with_drift(fit, sums, ensemble, self.spaces.generator_top.1)?;
+        // A score of delayed coordinates is not that of a law with a current of their own.
+        let known = ensemble.has_walls() || sums.charted().is_none() && config.leading.is_none();
+        if self.recipe == Recipe::Semigroup && known && !ensemble.has_circles() {
+            fit = walls::with_drift(fit, sums, ensemble, self.spaces.drift_degree)?;
         }
-        self.finish(fit, None, sums)
+        plan.finish(fit, None, sums)
+    }
+
+    /// The fit at the degrees that are given, or that held-out blocks choose.
+    fn climb(
+        &self,
+        sums: &Arc<PolynomialSums>,
+        ensemble: &Ensemble,
+        (top, ends): ((usize, usize), Ends),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<MobilityFit> {
+        let equations = |d: usize, r: usize| self.equations(sums, d, r, ends);
+        match config.degrees {
+            Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control),
+            None => {
+                let ladder = config.ladder(self.lowest(sums, ensemble, top), top);
+                fit_mobility_ladder(&equations, &ladder, control)
+            }
+        }
+    }
+
+    /// The same plan in the smaller Galerkin space in which these coefficients, adapted to it, fit best; none where
+    /// no smaller one is better.
+    fn smaller_space(
+        &self,
+        fit: &MobilityFit,
+        (sums, ends): (&Arc<PolynomialSums>, Ends),
+        config: &RecipeConfig,
+        control: &Control,
+    ) -> Result<Option<Self>> {
+        /// χ² relative to the least one, beyond which still smaller spaces are not tried.
+        const WORSE: f64 = 2.0;
+        let Some((d, r)) = fit.degrees() else {
+            return Ok(None);
+        };
+        let whole = self.equations(sums, d, r, ends)?;
+        let at = fit.mobility.coefficients();
+        let yardstick = Yardstick::new(&*whole, at)?;
+        let mut least = yardstick.chi2(&*whole, at)?;
+        let space = self.spaces.generator;
+        let mut chosen = None;
+        for degree in (space.test_degree..space.degree).rev() {
+            let mut plan = self.clone();
+            plan.spaces.generator.degree = degree;
+            let equations = plan.equations(sums, d, r, ends)?;
+            let found = solve_near(at.to_owned(), &*equations, &config.fit(), control)?;
+            let chi2 = yardstick.chi2(&*equations, found.view())?;
+            if chi2 < least {
+                (least, chosen) = (chi2, Some(plan));
+            }
+            if !(chi2 < WORSE * least) {
+                break;
+            }
+        }
+        Ok(chosen)
     }
 
     /// A fit with R beside b and D, and its mean.

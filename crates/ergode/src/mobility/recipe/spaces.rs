@@ -24,6 +24,8 @@ pub(super) struct Spaces {
     pub(super) top: (usize, usize),
     /// Highest degree of D and of b that the space of the generator determines.
     pub(super) generator_top: (usize, usize),
+    /// Highest degree of a drift that is taken from M.
+    pub(super) drift_degree: usize,
     /// Moments needed beyond those of powers: a derivative lowers the degree of a power, but not that of a wave.
     pub(super) beyond: usize,
 }
@@ -33,7 +35,7 @@ impl Spaces {
     /// many of them, and of degree 2 or 1 they fix a linear or a constant one.
     pub(super) fn new(dim: usize) -> Self {
         let (degree, test_degree, potential_degree, top) = match dim {
-            1 => (10, 4, 10, (4, 0)),
+            1 => (10, 4, 10, (6, 0)),
             2 => (6, 3, 8, (4, 6)),
             3 => (5, 3, 4, (2, 2)),
             4 => (4, 3, 4, (2, 2)),
@@ -42,7 +44,7 @@ impl Spaces {
         };
         // Between functions of degree 1 a linear drift and a constant D are closed.
         let (generator, generator_test, generator_top) = match dim {
-            1 => (10, 4, (4, 7)),
+            1 => (10, 4, (6, 7)),
             2 => (8, 3, (4, 5)),
             3 => (6, 3, (2, 3)),
             4 => (4, 2, (1, 3)),
@@ -55,6 +57,12 @@ impl Spaces {
                 test_degree: generator_test,
             },
             generator_top,
+            drift_degree: match dim {
+                1 => 9,
+                2 => 7,
+                3 => 4,
+                _ => generator_top.1,
+            },
             beyond: 0,
             semigroup: SemigroupConfig {
                 degree,
