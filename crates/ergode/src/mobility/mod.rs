@@ -69,6 +69,7 @@ pub use paper::{
 };
 pub use positive::refine_positive;
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
+pub(crate) use result::GOOD_CHI2;
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};
 pub use structure::{Structure, StructureConfig, estimate_structure, site_blocks};

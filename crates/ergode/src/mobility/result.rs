@@ -19,6 +19,10 @@ pub struct RidgeTrial {
     pub folds: Vec<f64>,
 }
 
+/// χ² per equation up to which a fit is as good as the data can show: right fits have 0.1 to this, because equations
+/// are weighted by errors that are estimated and those of near lags are alike.
+pub(crate) const GOOD_CHI2: f64 = 1.5;
+
 /// One pair of degrees that was tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rung {

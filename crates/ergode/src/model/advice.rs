@@ -45,6 +45,9 @@ impl Default for StepConfig {
 const WALLED: f64 = 0.01;
 const SLOW: f64 = 3.0;
 
+/// An error up to which the comparison with the data alone judges: a hundredth of a standard deviation.
+const VISIBLE: f64 = 0.01;
+
 /// What was found at one step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepTrial {
@@ -335,7 +338,11 @@ fn conclude(trials: Vec<StepTrial>, tolerance: f64) -> StepAdvice {
         bound if bound <= tolerance => None,
         bound => Some(Finding::new(
             FindingKind::Step,
-            Severity::Warn,
+            if bound <= VISIBLE.max(tolerance) {
+                Severity::Info
+            } else {
+                Severity::Warn
+            },
             match bound.is_finite() {
                 true => format!(
                     "no step of the simulations is known to have a weak error below {tolerance}; the step \

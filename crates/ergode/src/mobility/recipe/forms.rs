@@ -4,9 +4,7 @@ use super::config::{Recipe, RecipeConfig};
 use super::found::RecipeFit;
 use crate::data::Ensemble;
 use crate::error::Result;
-
-/// χ² per equation up to which a fit is as good as the data can show.
-const GOOD_CHI2: f64 = 1.5;
+use crate::mobility::result::GOOD_CHI2;
 
 /// The fit with drift and diffusion or with the mobility as unknowns, the better one where this is left open.
 ///
