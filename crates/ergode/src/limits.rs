@@ -30,3 +30,5 @@ pub(crate) const FUNCTIONS_WITH_WAVES: usize = 64;
 /// Multiplications that the averages of a long record may take, about a minute on two cores; beyond, every so many
 /// samples begin a pair.
 pub(crate) const WORK_OF_AVERAGES: f64 = 4e11;
+/// Coordinates up to which the drift is taken from M and moments; with more, from M and the score.
+pub(crate) const DRIFT_FROM_MOMENTS: usize = 4;

@@ -127,9 +127,14 @@ impl MobilityFit {
         self.square(&self.jackknife.linear(symmetric.view()).errors())
     }
 
-    /// Standard errors of the drift M s + ∇·M at a state, the score there being exact.
+    /// Standard errors of the drift at a state: of the fitted one where there is one, else of M s + ∇·M, the score
+    /// being exact.
     pub fn drift_error(&self, x: &[f64], score: &[f64]) -> Array1<f64> {
-        let (fields, divergence) = self.mobility.basis().design(x);
+        let basis = self.mobility.basis();
+        if basis.has_drift() {
+            return self.jackknife.linear(basis.drift_design(x).view()).errors();
+        }
+        let (fields, divergence) = basis.design(x);
         let drift = Array2::from_shape_fn(divergence.dim(), |(i, k)| {
             let dim = score.len();
             let force: f64 = (0..dim).map(|j| fields[[i * dim + j, k]] * score[j]).sum();

@@ -11,6 +11,7 @@ use super::spaces::CURRENT_DEGREE;
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
+use crate::limits;
 use crate::mobility::basis::TensorBasis;
 use crate::mobility::closure::Yardstick;
 use crate::mobility::currents::with_currents;
@@ -72,8 +73,10 @@ impl Plan {
             let leading = |d: usize, r: usize| plan.equations(sums, d, r, both);
             fit = between_observed(fit, &leading, ensemble, config, top, control)?;
         }
-        // A score of delayed coordinates is not that of a law with a current of their own.
-        let known = ensemble.has_walls() || sums.charted().is_none() && config.leading.is_none();
+        // In more coordinates a score may have functions of higher degree than the moments give a drift.
+        let rich = ensemble.dim() <= limits::DRIFT_FROM_MOMENTS;
+        let plain = rich && sums.charted().is_none() && config.leading.is_none();
+        let known = ensemble.has_walls() || plain;
         if self.recipe == Recipe::Semigroup && known && !ensemble.has_circles() {
             fit = walls::with_drift(fit, sums, ensemble, self.spaces.drift_degree)?;
         }
