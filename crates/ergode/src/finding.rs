@@ -154,6 +154,8 @@ finding_kinds! {
     Variance = "variance",
     /// Increments that the drift explains worse than none.
     DriftIncrements = "drift-increments",
+    /// Next samples that do not follow the transition law of the model.
+    Transitions = "transitions",
     /// Equations that the fit of the mobility does not meet.
     Misfit = "misfit",
     /// A step of the simulations whose error is not known to be small.

@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use ergode::mobility::EdgeKind;
 use ergode::pipeline::detect_walls;
+use ergode::random::{Purpose, Stream};
 use ergode::space::{Domain, DomainChoice, Space};
 use ergode::systems::{DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System};
 use ergode::{
@@ -226,4 +227,86 @@ fn records_on_the_line_show_no_walls() {
     }
     let found = domain(&boxed()).map(|(domain, _)| domain);
     assert_eq!(found, Some(Domain::Interval([0.0, 1.0])));
+}
+
+/// Events of a count that rises and falls by one at these rates, sampled every `interval`, and changed.
+fn jumping(
+    seed: u64,
+    interval: f64,
+    rates: impl Fn(f64) -> [f64; 2],
+    change: impl Fn(f64) -> f64,
+) -> Ensemble {
+    let one = |k: u64| {
+        let mut stream = Stream::new(seed, Purpose::Noise, k);
+        let mut count = 25.0;
+        let mut left = 0.0;
+        let mut values = Array2::zeros((2000, 1));
+        for i in 0..2300 {
+            left += interval;
+            loop {
+                let [up, down] = rates(count);
+                left += stream.uniform().ln() / (up + down);
+                if left < 0.0 {
+                    break;
+                }
+                count += if stream.uniform() * (up + down) < up {
+                    1.0
+                } else {
+                    -1.0
+                };
+            }
+            // The next event has no memory of the time since the last one.
+            left = 0.0;
+            if i >= 300 {
+                values[[i - 300, 0]] = change(count);
+            }
+        }
+        Trajectory::new(values, Times::every(interval))
+    };
+    Ensemble::new((0..4).map(one).collect()).unwrap()
+}
+
+/// The opinion of fifty agents ends at its last values, births and deaths and rounded records do not end.
+#[test]
+fn a_lattice_ends_where_samples_crowd_at_its_last_value() {
+    let control = Control::new();
+    let domain = |data: &Ensemble| {
+        let check = check_ensemble(data, &CheckConfig::default(), &control).unwrap();
+        let report = &check.coordinates[0];
+        assert!(report.quantum.is_some(), "{report:?}");
+        let horizon = report.decorrelation_time.unwrap_or(1.0);
+        let found = detect_walls(data, 0, report, horizon, &control).unwrap();
+        found.map(|(domain, _)| domain)
+    };
+    for seed in 0..5 {
+        let agents = |up: f64| {
+            let copies = up * (50.0 - up) / 49.0;
+            [copies + 0.01 * (50.0 - up), copies + 0.01 * up]
+        };
+        let data = jumping(seed, 1.0, agents, |up| up / 25.0 - 1.0);
+        assert_eq!(
+            domain(&data),
+            Some(Domain::Interval([-1.0, 1.0])),
+            "seed {seed}"
+        );
+        // A few individuals: none is left as often as one.
+        let data = jumping(seed, 0.2, |n| [1.0, n], |n| n);
+        assert_eq!(domain(&data), Some(Domain::Above(0.0)), "seed {seed}");
+        let data = jumping(seed, 0.1, |n| [50.0, n], |n| n);
+        assert_eq!(domain(&data), None, "seed {seed}");
+    }
+    for seed in 0..25 {
+        let data = sample(&DoubleWell::default(), 400.0, 0.1, 4, 300 + seed);
+        let unit = [0.1, 0.5][seed as usize % 2];
+        let rounded = data
+            .trajectories()
+            .iter()
+            .enumerate()
+            .map(|(k, trajectory)| {
+                let values = rows(&data, k).mapv(|x| (x / unit).round() * unit);
+                Trajectory::new(values, trajectory.times().clone())
+            });
+        let rounded = Ensemble::new(rounded.collect()).unwrap();
+        assert_eq!(domain(&rounded), None, "seed {seed}, rounded to {unit}");
+    }
 }

@@ -1,6 +1,8 @@
 //! Coordinates with ends: noise that vanishes there, or walls that reflect.
 
-use crate::record::{Case, Record, Run, Setting, diagonal, reflect};
+use ergode::random::Stream;
+
+use crate::record::{Case, Record, Run, Setting, diagonal, full, reflect, simulate};
 
 /// The cases.
 pub(crate) const CASES: &[Case] = &[
@@ -28,6 +30,12 @@ pub(crate) const CASES: &[Case] = &[
         "opinion of many agents: polynomial fields, two wells near the ends",
         &[1.0],
         agents,
+    ),
+    Case::pass(
+        "agents-jumps",
+        "50 agents that copy each other, event by event: the steps are small beside the spread",
+        &[1.0],
+        agents_jumps,
     ),
     Case::pass(
         "box",
@@ -89,6 +97,44 @@ fn agents(setting: &Setting) -> Record {
     diagonal(setting, &run(0.02, 3000.0), &[0.1], fields, |x| {
         x[0] = x[0].clamp(-1.0, 1.0);
     })
+}
+
+/// The mean opinion m of 50 agents, event by event: each copies another one with rate 1 and turns with rate 0.01.
+/// A step is δ = 0.04, so that b = −0.02 m and D = δ²/2 (1250 (1 − m²)/49 + 0.5).
+fn agents_jumps(setting: &Setting) -> Record {
+    const AGENTS: f64 = 50.0;
+    const TURN: f64 = 0.01;
+    let exact = Run {
+        step: setting.interval,
+        burn_in: 300.0,
+        ..run(0.0, 3000.0)
+    };
+    let start = |stream: &mut Stream, x: &mut [f64]| {
+        let up = (0..50).filter(|_| stream.uniform() < 0.5).count();
+        x[0] = 2.0 * up as f64 / AGENTS - 1.0;
+    };
+    let advance = |stream: &mut Stream, dt: f64, x: &mut [f64]| {
+        let mut up = (0.5 * AGENTS * (1.0 + x[0])).round();
+        let mut left = dt;
+        loop {
+            let down = AGENTS - up;
+            let copies = up * down / (AGENTS - 1.0);
+            let rate = 2.0 * copies + TURN * AGENTS;
+            left += stream.uniform().ln() / rate;
+            if left < 0.0 {
+                break;
+            }
+            let rises = stream.uniform() * rate < copies + TURN * down;
+            up += if rises { 1.0 } else { -1.0 };
+        }
+        x[0] = 2.0 * up / AGENTS - 1.0;
+    };
+    let values = simulate(setting, &exact, 1, start, advance);
+    let fields = |x: &[f64], b: &mut [f64], d: &mut [f64]| {
+        b[0] = -2.0 * TURN * x[0];
+        d[0] = 8e-4 * (1250.0 / 49.0 * (1.0 - x[0] * x[0]) + TURN * AGENTS);
+    };
+    Record::new(values, setting.interval, Some(full(1, fields)))
 }
 
 /// Between reflecting walls at 0 and 1: b = 0.1 − 0.2 x, D = 0.05 + 0.05 x.

@@ -31,6 +31,7 @@ use crate::space::SpaceConfig;
 pub use config::CheckConfig;
 use correlation::Correlations;
 use excerpt::Excerpt;
+pub(crate) use law::Lattices;
 pub(crate) use markov::MarkovOutcome;
 use record::Record;
 pub(crate) use record::interval as mean_interval;

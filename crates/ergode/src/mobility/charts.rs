@@ -43,6 +43,10 @@ const GOOD: f64 = 1.5;
 /// large: of a broad law the errors in the coordinate itself, averages of high powers, come out too small.
 const BETTER: f64 = 0.8;
 const WIDER: f64 = 3.0;
+/// Samples that errors of fields are averaged over where fits with charts are compared.
+const LOOKED_AT_FIELDS: usize = 512;
+/// Errors over those of a fit of higher degree from which the lower degree is taken.
+const STEADIER: f64 = 0.6;
 
 /// The coordinates as they are, and the samples of each in increasing order.
 pub(super) struct Laws {
@@ -158,8 +162,16 @@ impl Standing {
     pub(super) fn of(fit: &MobilityFit, ensemble: &Ensemble) -> Self {
         Self {
             chi2: fit.chi2_per_equation,
-            error: field_error(fit, ensemble),
+            error: largest(field_errors(fit, ensemble, LOOKED_AT_FIELDS)),
         }
+    }
+
+    /// True where this fit, of a lower degree, meets the equations as well as `other`, and the fields of that are known
+    /// much worse: at the few samples far out in a tail a high power is hardly determined.
+    pub(super) fn is_steadier(fit: &MobilityFit, other: &MobilityFit, ensemble: &Ensemble) -> bool {
+        let error = |fit: &MobilityFit| largest(field_errors(fit, ensemble, LOOKED_AT));
+        let meets = fit.chi2_per_equation <= GOOD.max(other.chi2_per_equation);
+        meets && error(fit) < STEADIER * error(other)
     }
 
     /// True where the equations determine the fields.
@@ -193,11 +205,14 @@ impl Standing {
     }
 }
 
-/// The larger of the relative errors of b and of D, in the mean over samples.
-fn field_error(fit: &MobilityFit, ensemble: &Ensemble) -> f64 {
-    /// States that the error is averaged over.
-    const STATES: usize = 512;
-    let states = ensemble.sample_tile(STATES);
+fn largest(errors: [f64; 2]) -> f64 {
+    errors.into_iter().fold(0.0, f64::max)
+}
+
+/// Standard errors of M or D, and of b where it is an unknown, in the mean square over so many samples, relative to the
+/// fields.
+pub(crate) fn field_errors(fit: &MobilityFit, ensemble: &Ensemble, count: usize) -> [f64; 2] {
+    let states = ensemble.sample_tile(count);
     let dim = ensemble.dim();
     let n = states.len() / dim;
     let (basis, coefficients) = (fit.mobility.basis(), fit.mobility.coefficients());
@@ -220,7 +235,7 @@ fn field_error(fit: &MobilityFit, ensemble: &Ensemble) -> f64 {
         }
     }
     let relative = |[error, size]: [f64; 2]| if size > 0.0 { error / size } else { 0.0 };
-    sums.map(relative).into_iter().fold(0.0, f64::max).sqrt()
+    sums.map(|sum| relative(sum).sqrt())
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ mod walls;
 mod weak;
 
 pub use basis::TensorBasis;
+pub(crate) use charts::field_errors;
 pub use charts::{ChartKind, ChosenChart};
 pub use conditional::{
     Conditional, ConditionalOperator, ConditionalPlan, OperatorSums, ResidualConfig,
@@ -68,6 +69,7 @@ pub use paper::{
     fit_paper_spin,
 };
 pub use positive::refine_positive;
+pub(crate) use positive::tail_violation;
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
 pub(crate) use result::GOOD_CHI2;
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};

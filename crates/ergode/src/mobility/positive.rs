@@ -20,6 +20,9 @@ use crate::observable::{degree, exponents, products};
 const FLOOR: f64 = 1e-3;
 /// χ² must rise by this factor for a positive D to be a worse fit.
 const WORSE: f64 = 2.0;
+/// Fraction of the samples up to which an indefinite D is no finding: simulations take the nearest positive D there, and
+/// count how often.
+const FEW: f64 = 1e-3;
 /// Rounds of re-linearising the equations at the constrained solution.
 const ROUNDS: usize = 4;
 /// Steps of the constrained least squares.
@@ -29,7 +32,7 @@ const STEPS: usize = 400;
 const STRETCHES: [f64; 2] = [2.0, 4.0];
 
 /// The largest fraction of tail states where D is not positive definite.
-pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> f64 {
+pub(crate) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> f64 {
     let violations = STRETCHES.map(|stretch| mobility.psd_violation_beyond(ensemble, stretch));
     violations.into_iter().fold(0.0, f64::max)
 }
@@ -45,8 +48,8 @@ pub(super) fn tail_violation(mobility: &LinearMobility, ensemble: &Ensemble) -> 
 /// The refit replaces the fit only if the data hardly distinguish the two. If D is indefinite only in the
 /// tails, where there are no data, χ² must rise by less than the number of coefficients. If it is indefinite
 /// at samples, χ² must not double by more than that: a D that is positive in all of space is a poor fit where
-/// the right one vanishes at a wall. Else the fit stays, with a warning, and simulations raise the eigenvalues
-/// of D where they are too small.
+/// the right one vanishes at a wall. Else the fit stays, with a warning if D is indefinite at samples, and
+/// simulations raise the eigenvalues of D where they are too small.
 ///
 /// # Errors
 /// When the basis allows no positive D, or the work is stopped.
@@ -75,12 +78,7 @@ pub fn refine_positive(
     let rise = (refit.chi2 - refit.free) * size;
     let distinct = rise > refit.coefficients.len() as f64;
     if violation == 0.0 && distinct {
-        fit.warnings.push(format!(
-            "D is positive at every sample but not beyond them (it is not at {:.1} % of states several \
-             times as far from the mean). A D positive everywhere would raise chi^2 by {rise:.0}; do \
-             not trust the model outside the samples",
-            100.0 * tail_violation
-        ));
+        // Simulations take D at the nearest sample.
         return Ok(fit);
     }
     if distinct && refit.chi2 > WORSE * refit.free {
@@ -88,7 +86,9 @@ pub fn refine_positive(
             "a D that is positive everywhere would raise chi^2 per equation from {:.2} to {:.2}",
             refit.free, refit.chi2
         );
-        fit.warnings.push(indefinite(violation, &reason));
+        if violation > FEW {
+            fit.warnings.push(indefinite(violation, &reason));
+        }
         return Ok(fit);
     }
     let mobility = LinearMobility::new(fit.mobility.basis().clone(), refit.coefficients)?

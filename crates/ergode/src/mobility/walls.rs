@@ -10,6 +10,7 @@ use super::basis::{TensorBasis, TensorField};
 use super::linear::LinearMobility;
 use super::moments::PolynomialSums;
 use super::result::MobilityFit;
+use crate::check::Lattices;
 use crate::data::{Ensemble, Standardiser, Walls};
 use crate::error::Result;
 use crate::lagged::{CoefficientErrors, Jackknife, deviations};
@@ -38,12 +39,14 @@ const SEEN: f64 = 1e-12;
 /// Samples that the mean is over.
 const SAMPLES: usize = 4096;
 
-/// The kind of the lower and the upper wall of every coordinate, none where there is no wall.
+/// The kind of the lower and the upper wall of every coordinate, none where there is no wall. Values of a lattice are
+/// at a wall without sticking to it.
 pub fn edge_kinds(mobility: &dyn Mobility, ensemble: &Ensemble) -> Vec<[Option<EdgeKind>; 2]> {
     let dim = ensemble.dim();
     let states = ensemble.sample_tile(SAMPLES);
     let n = states.len() / dim;
     let mut tensors = vec![0.0; dim * states.len()];
+    let lattices = Lattices::of(ensemble);
     let mut mean = |states: &[f64], j: usize| {
         mobility.diffusion(states, &mut tensors);
         tensors[(j * dim + j) * n..][..n].iter().sum::<f64>() / n as f64
@@ -55,7 +58,7 @@ pub fn edge_kinds(mobility: &dyn Mobility, ensemble: &Ensemble) -> Vec<[Option<E
             return EdgeKind::Natural;
         }
         let there = states[j * n..][..n].iter().filter(|x| **x == wall).count();
-        match there as f64 > STICKS * n as f64 {
+        match there as f64 > STICKS * n as f64 && !lattices.has(j) {
             true => EdgeKind::Sticky,
             false => EdgeKind::Reflecting,
         }

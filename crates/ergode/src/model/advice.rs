@@ -118,6 +118,10 @@ const MOST_WORK: f64 = 1.5e8;
 /// Trajectories are added by at most this factor, where their standard error hides the error of the step.
 const MORE: f64 = 16.0;
 
+/// Standard deviations beyond which a coordinate counts as so far away in means and mean squares: averages of the
+/// squares of a heavy tail need not settle, however long the runs.
+const REACH: f64 = 5.0;
+
 /// Steps between two looks at whether to stop.
 const WATCHED: usize = 256;
 
@@ -251,7 +255,7 @@ fn whole_steps(interval: f64, longest: f64) -> f64 {
 }
 
 /// Find the largest step of round length (1, 2 or 5 times a power of ten) that keeps the stationary means
-/// and mean squares.
+/// and mean squares, coordinates limited to five standard deviations.
 ///
 /// The error at a step Δ is extrapolated from runs with Δ and Δ/2 that share their Brownian paths, so that
 /// their difference has little noise: for a scheme of weak order p it is that difference times
@@ -516,6 +520,11 @@ impl<'a> Pair<'a> {
                 squares[k] += a.sin() - b.sin();
                 continue;
             }
+            // A clamp would hide what is not a number.
+            let (a, b) = match (a.is_finite(), b.is_finite()) {
+                (true, true) => (a.clamp(-REACH, REACH), b.clamp(-REACH, REACH)),
+                _ => (f64::NAN, f64::NAN),
+            };
             means[k] += a - b;
             squares[k] += a * a - b * b;
         }

@@ -24,6 +24,7 @@ use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::mobility::{
     FALSE_TERMS, MeasurementNoise, Mobility, MobilityFit, Recipe, Structure, edge_kinds,
+    field_errors, tail_violation,
 };
 use crate::model::{LangevinModel, Provenance, StoredScore};
 use crate::observe::Observation;
@@ -130,6 +131,9 @@ fn score_findings(certificate: &ScoreCertificate, apart: bool) -> Vec<Finding> {
 /// Samples kept in the model as starts of simulations.
 const STARTS: usize = 4096;
 
+/// Samples over which the errors of fields are averaged.
+const SAMPLED: usize = 1 << 14;
+
 /// Data and configuration of the stage.
 pub(super) struct Task<'a> {
     pub(super) training: &'a Ensemble,
@@ -209,6 +213,8 @@ impl Task<'_> {
         findings.extend(
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
         );
+        findings.extend(self.beyond_samples(mobility.fit.as_ref()));
+        findings.extend(self.uncertain(mobility.fit.as_ref()));
         let stage = ModelStage {
             policy,
             score: ScoreResults {
@@ -232,6 +238,51 @@ impl Task<'_> {
             },
         };
         Ok((stage, Models { model, constant }))
+    }
+
+    /// A finding where drift or diffusion may be off by half, in the mean square over the samples.
+    fn uncertain(&self, fit: Option<&MobilityFit>) -> Option<Finding> {
+        /// Relative standard error.
+        const HALF: f64 = 0.5;
+        let fit = fit.filter(|_| self.config.ring.sites == 0)?;
+        let [diffusion, drift] = field_errors(fit, self.training, SAMPLED);
+        let (what, error) = if diffusion > drift {
+            ("diffusion", diffusion)
+        } else {
+            ("drift", drift)
+        };
+        (error > HALF).then(|| {
+            Finding::new(
+                FindingKind::Mobility,
+                Severity::Warn,
+                format!(
+                    "the record hardly determines the {what}: its standard error is {:.0} % of its root mean square \
+                     over the samples, those in the tails included",
+                    100.0 * error
+                ),
+                "give a longer record, lower mobility.max_degrees, or set mobility.sparse",
+            )
+        })
+    }
+
+    /// What is known of a D that is positive at the samples but not beyond them.
+    fn beyond_samples(&self, fit: Option<&MobilityFit>) -> Option<Finding> {
+        let mobility = &fit?.mobility;
+        let bounded = self.training.has_walls() || self.training.has_circles();
+        let beyond = tail_violation(mobility, self.training);
+        if bounded || beyond == 0.0 || mobility.psd_violation(self.training) > 0.0 {
+            return None;
+        }
+        Some(Finding::new(
+            FindingKind::Mobility,
+            Severity::Info,
+            format!(
+                "the polynomial D is positive at every sample but not at {:.1} % of states several times as far from \
+                 the mean; simulations take its value at the nearest sample there",
+                100.0 * beyond
+            ),
+            "do not extrapolate the equation beyond the samples",
+        ))
     }
 
     /// The plan with what the fits decided.

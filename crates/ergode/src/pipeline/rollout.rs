@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::blame;
 use super::config::FitConfig;
-use crate::check::{decorrelation_times, mean_interval};
+use crate::check::{Lattices, decorrelation_times, mean_interval};
 use crate::clock::Clock;
 use crate::control::Control;
 use crate::data::{Ensemble, Trajectory};
@@ -20,7 +20,7 @@ use crate::stats::nan_if_null;
 use crate::validate::{
     Climatology, Curve, ResponseCheck, Rollout, RolloutRole, SpectrumConfig, ValidateConfig,
     Validation, check_response, compare_climatology, compare_spectra, drift_against_increments,
-    refuse_unusable, validate_rollouts,
+    refuse_unusable, transitions_against_model, validate_rollouts,
 };
 
 /// Results of the simulations.
@@ -149,9 +149,11 @@ pub(super) fn roll_out(
     let mut protocol = protocol(record, record.typical_interval()?, config, control)?;
     protocol.dt = steps.learned.dt;
     protocol.scheme = steps.learned.scheme;
+    let lattices = Lattices::of(record);
     let observed = |model: &LangevinModel, run: ModelRun| {
         let states = run.simulation.ensemble;
-        seen(states, model.observation(), record, config.seed)
+        let seen = seen(states, model.observation(), record, config.seed)?;
+        lattices.rounded(seen)
     };
     let run = simulate_model(model, &protocol, control)?;
     let (mut findings, mut notes) = (Vec::new(), Vec::new());
@@ -204,6 +206,9 @@ pub(super) fn judge(
     let most = most_samples(model.dim());
     let held_out = &*held_out.excerpt(most)?;
     let held_out = &*model.observation().stationary(held_out)?;
+    // Equal values of data and simulations are equal numbers then.
+    let lattices = Lattices::of(record);
+    let held_out = &lattices.rounded(held_out.clone())?;
     let comparing = ValidateConfig {
         training: config
             .validate
@@ -240,6 +245,12 @@ pub(super) fn judge(
     let observation = model.observation();
     if observation.delays.is_none() && observation.noise.is_none() {
         findings.extend(drift_against_increments(model, held_out, control)?);
+        findings.extend(transitions_against_model(
+            model,
+            (held_out, &lattices),
+            &runs.protocol,
+            control,
+        )?);
     }
     findings.extend(
         climatology

@@ -55,7 +55,7 @@ impl Kind {
     fn reason(self) -> &'static str {
         match self {
             Self::Mass => "many samples are exactly there, and none beyond",
-            Self::Crowd => "the density ends there within a step of the noise",
+            Self::Crowd => "the density ends there within a step of the noise or of the lattice",
             Self::Vanishing => "the noise vanishes there",
         }
     }
@@ -149,13 +149,16 @@ fn walls(
     (horizon, alone): (f64, bool),
     control: &Control,
 ) -> Result<[Option<Wall>; 2]> {
-    // On a lattice and beside outliers a step of the noise says nothing.
-    if report.quantum.is_some() || report.outliers > 0 {
+    // Beside outliers a step of the noise says nothing.
+    if report.outliers > 0 {
         return Ok([None, None]);
     }
     let Some(ends) = Ends::new(column) else {
         return Ok([None, None]);
     };
+    if let Some(step) = report.quantum {
+        return Ok([0, 1].map(|side| ends.ends_on_lattice(column, side, step)));
+    }
     let bounds = [report.bounds.lower, report.bounds.upper];
     let diffusive = report.motion == Motion::Diffusive;
     let mut walls = [0, 1].map(|side| {
@@ -319,6 +322,24 @@ impl Ends {
         let [first, second] = self.near[side];
         let crowd = (CROWD * second as f64).max(DENSE * self.even[side]);
         first >= FEWEST && first as f64 > crowd
+    }
+
+    /// The wall at the last value of a lattice of this step, where about as many samples are as at the value before it:
+    /// in a tail there are hardly any.
+    fn ends_on_lattice(&self, column: &Ensemble, side: usize, step: f64) -> Option<Wall> {
+        let end = self.end[side];
+        let states = column.sample_tile(SAMPLES);
+        let at = |k: f64| {
+            let near = |x: &&f64| ((**x - end).abs() / step - k).abs() < 0.5;
+            states.iter().filter(near).count()
+        };
+        let (first, second) = (at(0.0), at(1.0));
+        let even = states.len() as f64 * step / (self.range() + step);
+        let crowd = (CROWD * second as f64).max(DENSE * even);
+        (first >= FEWEST && first as f64 > crowd).then(|| Wall {
+            place: self.rounded(side, end, 0.1 * step),
+            kind: Kind::Crowd,
+        })
     }
 
     /// The roundest number not inside the samples and within `tolerance` of `place`, which is moved out of the

@@ -18,6 +18,7 @@ mod ring;
 mod rollout;
 mod setting;
 mod spectrum;
+mod transitions;
 mod usable;
 mod verdict;
 mod winding;
@@ -35,6 +36,7 @@ pub use modes::{LagSpectrum, Mode, SpectrumComparison, SpectrumConfig, compare_s
 pub use response::{Response, ResponseCheck, check_response};
 pub use ring::{RingCompareConfig, RingComparison, RingErrors, RingRollout, compare_rings};
 pub use rollout::{Rollout, RolloutRole};
+pub(crate) use transitions::transitions_against_model;
 
 use serde::{Deserialize, Serialize};
 

@@ -7,6 +7,7 @@ mod outlier;
 mod samples;
 mod tail;
 
+pub(crate) use lattice::Lattices;
 use samples::Law;
 
 use super::excerpt::Excerpt;

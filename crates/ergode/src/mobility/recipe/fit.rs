@@ -18,7 +18,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::limits;
 use crate::mobility::block_noise::BlockNoise;
-use crate::mobility::charts::Laws;
+use crate::mobility::charts::{Laws, Standing};
 use crate::mobility::moments::accumulate_polynomials;
 use crate::mobility::noise::MeasurementNoise;
 use crate::mobility::terms::degrees_of;
@@ -26,6 +26,9 @@ use crate::space::Chart;
 
 /// Degree of D and R with which measurement noise is first estimated.
 const FIRST_DEGREE: usize = 2;
+
+/// Degree of D in broad laws that is taken where a higher one is hardly determined in the tails.
+const STEADY: usize = 2;
 
 /// Fit a polynomial mobility: recipe, spaces, lags and degrees chosen from the data where the
 /// configuration leaves them open, and D made positive where it is not.
@@ -52,13 +55,16 @@ pub fn fit_mobility_recipe(
         None => longest_decorrelation(ensemble, control)?,
     };
     let times = (interval, horizon);
-    let fit = |recipe: Recipe, charts: Option<&[Chart]>| {
+    let fit_up_to = |max_degrees: (usize, usize), recipe: Recipe, charts: Option<&[Chart]>| {
         let config = &RecipeConfig {
             recipe,
+            max_degrees,
             ..config.clone()
         };
         fit_shrinking(ensemble, config, times, charts, control)
     };
+    let fit =
+        |recipe: Recipe, charts: Option<&[Chart]>| fit_up_to(config.max_degrees, recipe, charts);
     if config.recipe == Recipe::Auto && ensemble.has_circles() {
         let mut found = fit(Recipe::Generator, None)?;
         found.reason =
@@ -78,7 +84,22 @@ pub fn fit_mobility_recipe(
     let laws = Laws::new(ensemble, &Standardiser::watched(ensemble, control)?);
     let in_charts = |charts: &[Chart]| {
         let charts = (!charts.iter().all(Chart::is_identity)).then_some(charts);
-        in_either_form(ensemble, config, &|recipe| fit(recipe, charts))
+        let found = in_either_form(ensemble, config, &|recipe| fit(recipe, charts))?;
+        if charts.is_none()
+            || config.degrees.is_some()
+            || found.fit.mobility.basis().degree() <= STEADY
+        {
+            return Ok(found);
+        }
+        let most = (STEADY, config.max_degrees.1);
+        match fit_up_to(most, found.recipe, charts) {
+            Err(error) if error.is_interrupted() => Err(error),
+            Ok(low) if Standing::is_steadier(&low.fit, &found.fit, ensemble) => Ok(RecipeFit {
+                reason: found.reason,
+                ..low
+            }),
+            _ => Ok(found),
+        }
     };
     if let Some(asked) = laws.asked(&config.charts)? {
         let mut found = in_charts(&asked)?;

@@ -215,7 +215,8 @@ impl Plan {
 
     /// The degrees that a ladder begins with: constant D and R, or constant D and a linear drift; a quadratic D
     /// between the walls of one coordinate, at which it may vanish, and with charts, because a constant one may be
-    /// infinitely fast where a chart is steep.
+    /// infinitely fast where a chart is steep; the first waves in D of one angle, which sampled coarsely are seen in
+    /// few equations, so that held-out blocks miss them.
     fn lowest(
         &self,
         sums: &PolynomialSums,
@@ -223,9 +224,10 @@ impl Plan {
         top: (usize, usize),
     ) -> (usize, usize) {
         let walls = ensemble.dim() == 1 && ensemble.has_walls();
+        let angle = ensemble.dim() == 1 && ensemble.has_circles();
         let tensor = match walls || sums.charted().is_some() {
             true => top.0.min(2),
-            false => 0,
+            false => top.0.min(usize::from(angle)),
         };
         match self.recipe {
             Recipe::Generator => (tensor, 1),
