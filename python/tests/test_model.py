@@ -90,7 +90,7 @@ def test_results(model, data):
     assert model.names_ == data.names
     assert model.config_["held_out"] == 0.25
     assert json.loads((model.run_ / "results.json").read_text()) == model.results_
-    assert set(model.coefficients_) == set(model.results_["mobility"]["coefficients"])
+    assert set(model.coefficients(standardised=True)) == set(model.results_["mobility"]["coefficients"])
     assert "fitted" in repr(model)
     assert "pass" in model._repr_html_()
 
