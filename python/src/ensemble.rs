@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use ergode::data::Units;
 use ergode::{BurnIn, Control, ReadOptions, SharedRows, Times, Trajectory, Values};
 use numpy::{
     PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -160,6 +161,24 @@ impl Ensemble {
     fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
         py.detach(|| ergode::write_ensemble(&path, &self.inner))
             .map_err(raised)
+    }
+
+    /// The same with units of the coordinates (one each, or none) and of time, which files keep.
+    fn with_units(&self, coordinates: Vec<String>, time: String) -> PyResult<Self> {
+        let all: Vec<usize> = (0..self.inner.len()).collect();
+        let units = Units { coordinates, time };
+        let found = self
+            .inner
+            .select(&all)
+            .and_then(|all| all.with_units(units));
+        Ok(found.map_err(raised)?.into())
+    }
+
+    /// Units of the coordinates and of time, as the file has them.
+    #[getter]
+    fn units(&self) -> Option<(Vec<String>, String)> {
+        let units = self.inner.units()?;
+        Some((units.coordinates.clone(), units.time.clone()))
     }
 
     /// Number of trajectories.

@@ -25,7 +25,7 @@ mod _core {
     #[pymodule_export]
     use crate::forecast::{anomaly, anomaly_at, forecast, record, simulate_from, skill};
     #[pymodule_export]
-    use crate::model::{Fitted, configure, fit, load};
+    use crate::model::{Fitted, configuration_keys, configure, fit, load};
     #[pymodule_export]
     use crate::physics::{committor, first_passage, landscape, response};
     #[pymodule_export]

@@ -35,6 +35,12 @@ pub(crate) fn configure(toml: Option<&str>, changes: Vec<String>) -> PyResult<St
     Ok(json!(config.map_err(raised)?).to_string())
 }
 
+/// Every key of a configuration with its default, what it takes and what it sets, as JSON.
+#[pyfunction]
+pub(crate) fn configuration_keys() -> String {
+    json!(FitConfig::keys()).to_string()
+}
+
 fn parsed(config: &str) -> PyResult<FitConfig> {
     serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))
 }

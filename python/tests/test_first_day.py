@@ -2,6 +2,9 @@
 
 import json
 import pickle
+import shutil
+import subprocess
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -213,7 +216,199 @@ def test_scikit_learn(data):
 
 def test_coefficients_say_their_units(model):
     raw, standardised = model.coefficients(), model.coefficients(standardised=True)
-    assert standardised == model.coefficients_
+    assert raw == model.coefficients_
+    assert set(standardised) == set(model.results_["mobility"]["coefficients"])
     x = model.drift([[0.0, 0.0]])[0]
     assert raw["b[x1]: 1"][0] == pytest.approx(x[0], abs=1e-9)
     assert "units of the record" in model._repr_html_()
+
+
+def test_frames_come_back_as_frames(model):
+    frame = pd.DataFrame({"x2": [0.1, 0.2, 0.3], "x1": [0.5, 0.0, -0.5]}, index=pd.Index(["a", "b", "c"], name="cell"))
+    states = frame[["x1", "x2"]].to_numpy()
+    drift, error = model.drift(frame, return_std=True)
+    for found, expected in zip((drift, error), model.drift(states, return_std=True)):
+        assert list(found.columns) == ["x1", "x2"] and found.index.equals(frame.index)
+        np.testing.assert_array_equal(found, expected)
+    matrices = model.diffusion(frame)
+    np.testing.assert_array_equal(matrices["x1"]["x2"], model.diffusion(states)[:, 0, 1])
+    potential = model.potential(frame)
+    assert isinstance(potential, pd.Series) and potential.index.equals(frame.index)
+    np.testing.assert_array_equal(potential, model.potential(states))
+    row = model.drift(frame.iloc[1])
+    assert list(row.index) == ["x1", "x2"]
+    np.testing.assert_array_equal(row, model.drift(states[1]))
+    assert model.potential(frame.iloc[1]) == model.potential(states)[1]
+    with pytest.raises(eg.InputError, match="no column 'x2'"):
+        model.drift(frame[["x1"]])
+
+
+def test_states_far_outside_warn_once(data):
+    model = eg.Langevin(seed=0).fit(data)
+    with pytest.warns(UserWarning, match="far outside the samples"):
+        model.drift([[100.0, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.drift([[100.0, 0.0]])
+
+
+@pytest.fixture(scope="module")
+def tracks():
+    """A long table of cells with ids, a text column, and values lost in one coordinate."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for k, count in enumerate((200, 300, 250)):
+        values = np.cumsum(rng.normal(size=(count, 2)), axis=0)
+        part = pd.DataFrame(values, columns=["u", "v"])
+        part.insert(0, "cell", f"c{k}")
+        part.insert(1, "hour", np.arange(count) * 0.5)
+        parts.append(part)
+    table = pd.concat(parts, ignore_index=True)
+    table.loc[[3, 400, 600], "u"] = np.nan
+    return table
+
+
+def test_ids_are_kept(tracks, folder, cli):
+    data = eg.Ensemble(tracks, id="cell", t="hour", time_unit="h", units={"u": "um"})
+    assert data.ids == ["c0", "c1", "c2"] and data[1:].ids == ["c1", "c2"]
+    assert eg.concatenate([data[0], data[2]]).ids == ["c0", "c2"]
+    assert [one.ids for one in data] == [["c0"], ["c1"], ["c2"]]
+    # A lost value costs its row alone.
+    assert data.samples == len(tracks) - 3
+    assert list(data.to_pandas()["cell"].unique()) == data.ids
+    data.write(folder / "a.csv")
+    again = eg.Ensemble.read(folder / "a.csv")
+    assert again.samples == data.samples and len(again) == 3
+    data.write(folder / "a.nc")
+    again = eg.Ensemble.read(folder / "a.nc")
+    assert again.units == {"u": "um"} and again.time_unit == "h"
+    wrong = tracks.copy()
+    wrong.loc[250, "hour"] = -1.0
+    with pytest.raises(eg.InputError, match=r"trajectory 1 \(c1\)"):
+        eg.Ensemble(wrong, id="cell", t="hour")
+    # Trajectories of different lengths one after another, there and back.
+    ragged = data.to_xarray()
+    assert ragged.dims == ("sample", "coordinate") and list(np.unique(ragged["cell"])) == data.ids
+    again = eg.Ensemble(ragged.rename(cell="trajectory"))
+    assert again.fingerprint() == data.fingerprint() and again.ids == data.ids
+    assert again.units["u"] == "um" and again.time_unit == "h"
+
+
+def test_dates_of_files(folder):
+    frame = pd.DataFrame({"y": np.arange(30.0)}, index=pd.date_range("2000-01-31", periods=30, freq="ME"))
+    data = eg.Ensemble(frame, time_unit="M")
+    data.write(folder / "a.csv")
+    again = eg.Ensemble.read(folder / "a.csv", time_unit="M")
+    assert again.dt == 1.0 and again.fingerprint() == data.fingerprint()
+    np.testing.assert_array_equal(again.dates, data.dates)
+    days = eg.Ensemble.read(folder / "a.csv")
+    assert days.time_unit == "D" and days.dates[1] == np.datetime64("2000-02-29")
+    with pytest.raises(eg.InputError, match="are numbers"):
+        eg.Ensemble(np.arange(9.0), dt=1).write(folder / "b.csv")
+        eg.Ensemble.read(folder / "b.csv", time_unit="M")
+
+
+@pytest.mark.parametrize("calendar", ["noleap", "360_day", "standard"])
+@pytest.mark.parametrize(("freq", "unit"), [("MS", "M"), ("D", "D"), ("YS", "Y")])
+def test_dates_of_climate_models(calendar, freq, unit):
+    xarray = pytest.importorskip("xarray")
+    dates = xarray.date_range("1999-11-01", periods=40, freq=freq, calendar=calendar, use_cftime=True)
+    numbers, epoch = numbers_of(dates.to_numpy(), unit)
+    np.testing.assert_allclose(np.diff(numbers), 1.0)
+    assert list(dates_of(numbers, epoch)) == list(dates)
+    array = xarray.DataArray(np.arange(40.0) % 7, dims="time", coords={"time": dates}, name="y")
+    data = eg.Ensemble(array, time_unit=unit)
+    assert data.dt == 1.0 and list(data.dates) == list(dates)
+    assert list(data.to_xarray()["time"].values) == list(dates)
+
+
+def test_months_by_their_middle_are_even():
+    cftime = pytest.importorskip("cftime")
+    dates = np.array(
+        [cftime.DatetimeNoLeap(2000, month + 1, 1) for month in range(12)], dtype=object
+    )
+    middle = np.array([date + (date.daysinmonth * np.timedelta64(12, "h")).item() for date in dates], dtype=object)
+    numbers, epoch = numbers_of(middle, "M")
+    np.testing.assert_allclose(np.diff(numbers), 1.0)
+    assert list(dates_of(numbers, epoch)) == list(middle)
+    with pytest.raises(eg.InputError, match="calendar"):
+        numbers_of(np.array(["2000-01-01"], dtype="M8[D]"), "M", epoch)
+
+
+def test_forecasts_of_a_climate_model():
+    xarray = pytest.importorskip("xarray")
+    dates = xarray.date_range("1850-01-16", periods=360, freq="MS", calendar="360_day", use_cftime=True)
+    rng, y = np.random.default_rng(2), np.zeros(360)
+    for k in range(1, 360):
+        y[k] = 0.7 * y[k - 1] + rng.normal()
+    array = xarray.DataArray(y, dims="time", coords={"time": dates}, name="y")
+    model = eg.Langevin().fit(array, time_unit="M")
+    ahead = model.forecast(array, horizon=3, trajectories=8)
+    assert [str(date)[:10] for date in ahead.dates[0]] == ["1880-02-01", "1880-03-01", "1880-04-01"]
+    assert ahead.to_xarray()["time"].values[0].calendar == "360_day"
+    assert ahead.to_pandas().index[0] == ahead.dates[0][0]
+    assert eg.plot.forecast(ahead, eg.Ensemble(array, time_unit="M")).axes
+
+
+def test_tables_of_other_libraries():
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    columns = {"run": ["a"] * 20 + ["b"] * 30, "t": [*range(20), *range(30)], "x": [float(k % 7) for k in range(50)]}
+    expected = eg.Ensemble(pd.DataFrame(columns), id="run", t="t")
+    for table in (polars.DataFrame(columns), arrow.table(columns)):
+        found = eg.Ensemble(table, id="run", t="t")
+        assert found.fingerprint() == expected.fingerprint() and found.ids == ["a", "b"]
+
+
+def test_an_equation_in_other_languages(model, folder):
+    states = np.random.default_rng(1).normal(size=(1000, 2)) * 0.5
+    drift, diffusion = model.drift(states), model.diffusion(states)
+    size = max(np.abs(drift).max(), np.abs(diffusion).max())
+    names = {}
+    exec(model.equation().to_python(), names)
+    np.testing.assert_allclose(names["drift"](states), drift, rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(names["diffusion"](states), diffusion, rtol=0, atol=1e-12 * size)
+    # In raw units digits are lost where means are large beside scales.
+    sympy = pytest.importorskip("sympy")
+    b, D = model.equation().sympy()
+    symbols = sympy.symbols("x1 x2", real=True)
+    for found, wanted in ((b, drift[..., None]), (D, diffusion)):
+        values = sympy.lambdify(symbols, found)
+        ours = np.array([values(*state) for state in states[:50]], dtype=float)
+        np.testing.assert_allclose(ours, wanted[:50].reshape(ours.shape), rtol=0, atol=1e-9 * size)
+    if shutil.which("rustc") is None:
+        pytest.skip("rustc is not there")
+    source = model._required().equation("rust")
+    points = ", ".join(f"[{a!r}, {b!r}]" for a, b in states.tolist())
+    main = f"""
+fn main() {{
+    let states: [[f64; 2]; 1000] = [{points}];
+    for x in states {{
+        let (b, d) = (drift(x), diffusion(x));
+        println!("{{:?}} {{:?}} {{:?}} {{:?}} {{:?}} {{:?}}", b[0], b[1], d[0][0], d[0][1], d[1][0], d[1][1]);
+    }}
+}}
+"""
+    (folder / "equation.rs").write_text(source + main, encoding="utf-8")
+    subprocess.run(["rustc", "-o", folder / "equation", folder / "equation.rs"], check=True, capture_output=True)
+    printed = subprocess.run([folder / "equation"], check=True, capture_output=True, text=True).stdout
+    values = np.array([line.split() for line in printed.splitlines()], dtype=float)
+    np.testing.assert_allclose(values[:, :2], drift, rtol=0, atol=1e-12 * size)
+    np.testing.assert_allclose(values[:, 2:].reshape(-1, 2, 2), diffusion, rtol=0, atol=1e-12 * size)
+
+
+def test_an_estimator_as_scikit_learn_wants_it():
+    checks = pytest.importorskip("sklearn.utils.estimator_checks")
+    for name in (
+        "check_estimator_cloneable",
+        "check_estimator_repr",
+        "check_estimator_tags_renamed",
+        "check_get_params_invariance",
+        "check_no_attributes_set_in_init",
+        "check_set_params",
+        "check_valid_tag_types",
+    ):
+        getattr(checks, name)("Langevin", eg.Langevin())
+    # The others fit random rows without times, which is refused.
+    with pytest.raises(eg.InputError, match="dt="):
+        eg.Langevin().fit(np.random.default_rng(0).normal(size=(50, 2)))

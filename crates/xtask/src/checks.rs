@@ -20,7 +20,12 @@ const TEST_REQUIREMENTS: &[&str] = &[
     "pyarrow",
     "zarr",
     "matplotlib",
+    "mypy",
+    "pandas-stubs",
+    "polars",
     "pytest",
+    "scikit-learn",
+    "sympy",
     "maturin>=1.9,<2",
 ];
 

@@ -21,6 +21,7 @@ from ._core import InputError, NumericalError, __version__
 from ._ensemble import Ensemble
 from ._forecast import Forecast
 from ._model import Langevin, NotFittedError, load
+from ._options import Options
 from ._page import Page
 from ._reproduce import reproduce
 from ._space import above, below, circle, interval
@@ -37,6 +38,7 @@ __all__ = [
     "Langevin",
     "NotFittedError",
     "NumericalError",
+    "Options",
     "Page",
     "Validation",
     "__version__",

@@ -30,6 +30,16 @@ class Base:
     def _required(self) -> _core.Fitted:
         raise NotImplementedError
 
+    def _has_cycle(self) -> bool:
+        """Whether the state is an anomaly in standard deviations of a cycle."""
+        self._required()
+        between = self.results_.get("observation")
+        return between is not None and between["map"]["cycle"] is not None
+
+    def _unit(self, i: int) -> str | None:
+        """The unit of a coordinate of the state, where it is known: standard deviations where a cycle was taken off."""
+        return "sd" if self._has_cycle() else self.units_.get(self.names_[i])
+
     def _states(self, x: Any, t: Any = None) -> tuple[NDArray[np.float64], Wrap]:
         raise NotImplementedError
 

@@ -15,7 +15,10 @@ UNITS = (
     "'s', 'm' (minutes), 'h', 'D' (days), 'W', 'M' (calendar months), 'Y' (calendar years) or 'B' "
     "(business days)"
 )
+#: Units as they are read.
+WORDS = {"m": "min", "D": "days", "W": "weeks", "M": "months", "Y": "years", "B": "business days"}
 _DAY = np.timedelta64(1, "D")
+_SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "D": 86400.0, "W": 604800.0}
 
 
 @dataclass(frozen=True)
@@ -23,12 +26,13 @@ class Epoch:
     """The date of time zero, and the unit of time.
 
     `anchor` is the day of the month of all dates, counted from 0, or "end" where all are the last day; None where
-    they differ.
+    they differ. `calendar` is that of cftime, None for dates of NumPy.
     """
 
     date: str
     unit: str
     anchor: str | None = None
+    calendar: str | None = None
 
 
 def numbers_of(dates: NDArray[Any], unit: str, epoch: Epoch | None = None) -> tuple[NDArray[np.float64], Epoch]:
@@ -39,16 +43,27 @@ def numbers_of(dates: NDArray[Any], unit: str, epoch: Epoch | None = None) -> tu
     """
     dates = np.asarray(dates)
     flat = dates.reshape(-1)
-    if np.isnat(flat).any():
+    calendar = str(flat[0].calendar) if is_calendar(dates) else None
+    if epoch is not None and epoch.calendar != calendar:
+        names = [name or "standard (datetime64)" for name in (calendar, epoch.calendar)]
+        raise InputError(f"the dates are of the calendar {names[0]}, but the first ones are of {names[1]}")
+    if calendar is None and np.isnat(flat).any():
         raise InputError("the times have missing dates (NaT); drop these rows")
     if unit in ("M", "Y"):
-        months, part, anchor = _months(flat)
+        months, part, anchor = _months(flat) if calendar is None else _calendar_months(flat)
         if epoch is None:
-            epoch = Epoch(str(flat[:1].astype("M8[M]")[0]), unit, anchor)
-        if epoch.anchor is not None:
+            year, month = divmod(int(months[0]), 12)
+            epoch = Epoch(f"{1970 + year:04d}-{month + 1:02d}", unit, anchor, calendar)
+        if epoch.anchor is not None and anchor is not None:
             part = np.zeros(len(flat))
-        first = np.datetime64(epoch.date, "M").astype(np.int64)
-        numbers = (months - first + part) / (12.0 if unit == "Y" else 1.0)
+        year, month = map(int, epoch.date.split("-")[:2])
+        numbers = (months - (12 * (year - 1970) + month - 1) + part) / (12.0 if unit == "Y" else 1.0)
+    elif calendar is not None:
+        epoch = epoch or Epoch(flat[0].isoformat(), unit, None, calendar)
+        if unit not in _SECONDS:
+            raise InputError(f"time_unit={unit!r} is not supported for dates of the calendar {calendar}; use {UNITS}")
+        start = _calendar_date(epoch)
+        numbers = np.asarray([(date - start).total_seconds() for date in flat]) / _SECONDS[unit]
     elif unit == "B":
         days = flat.astype("M8[D]")
         if (flat != days).any():
@@ -74,17 +89,78 @@ def _months(dates: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64]
     months = starts.astype(np.int64)
     into = (dates - starts.astype("M8[D]")) / _DAY
     lengths = ((starts + 1).astype("M8[D]") - starts.astype("M8[D]")) / _DAY
-    anchor = None
+    return months, into / lengths, _anchor(into, lengths)
+
+
+def _calendar_months(dates: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.float64], str | None]:
+    """As `_months`, of dates of cftime."""
+    months = np.asarray([12 * (date.year - 1970) + date.month - 1 for date in dates], dtype=np.int64)
+    clock = [date.hour * 3600 + date.minute * 60 + date.second + date.microsecond * 1e-6 for date in dates]
+    into = np.asarray([date.day - 1 for date in dates]) + np.asarray(clock) / 86400.0
+    lengths = np.asarray([date.daysinmonth for date in dates], dtype=np.float64)
+    return months, into / lengths, _anchor(into, lengths)
+
+
+def _anchor(into: NDArray[np.float64], lengths: NDArray[np.float64]) -> str | None:
+    """What days of the month have in common."""
     if (into == lengths - 1).all():
-        anchor = "end"
-    elif (into == into[0]).all():
-        anchor = repr(float(into[0]))
-    return months, into / lengths, anchor
+        return "end"
+    return repr(float(into[0])) if (into == into[0]).all() else None
 
 
-def dates_of(times: Any, epoch: Epoch) -> NDArray[np.datetime64]:
-    """Times since the epoch as dates, to the second."""
+def _calendar_date(epoch: Epoch) -> Any:
+    """The date of time zero in the calendar of cftime."""
+    day, _, clock = epoch.date.partition("T")
+    year, month, *rest = map(int, day.split("-"))
+    hour, minute, second = (int(float(part)) for part in (clock or "0:0:0").split(":"))
+    return _calendar_type(epoch)(year, month, *(rest or [1]), hour, minute, second)
+
+
+def _calendar_type(epoch: Epoch) -> Any:
+    import cftime  # type: ignore[import-untyped]
+
+    names = {
+        "standard": "DatetimeGregorian",
+        "gregorian": "DatetimeGregorian",
+        "proleptic_gregorian": "DatetimeProlepticGregorian",
+        "julian": "DatetimeJulian",
+        "noleap": "DatetimeNoLeap",
+        "365_day": "DatetimeNoLeap",
+        "all_leap": "DatetimeAllLeap",
+        "366_day": "DatetimeAllLeap",
+        "360_day": "Datetime360Day",
+    }
+    return getattr(cftime, names[str(epoch.calendar)])
+
+
+def _calendar_dates(numbers: NDArray[np.float64], epoch: Epoch) -> NDArray[Any]:
+    """As `dates_of`, in a calendar of cftime."""
+    from datetime import timedelta
+
+    start, found = _calendar_date(epoch), []
+    for number in numbers.reshape(-1):
+        if epoch.unit not in ("M", "Y"):
+            found.append(start + timedelta(seconds=round(number * _SECONDS[epoch.unit])))
+            continue
+        months = number * (12.0 if epoch.unit == "Y" else 1.0)
+        whole = int(np.floor(months + 1e-6))
+        year, month = divmod(12 * start.year + start.month - 1 + whole, 12)
+        first = type(start)(year, month + 1, 1)
+        into = (months - whole) * first.daysinmonth
+        if epoch.anchor is not None:
+            last = first.daysinmonth - 1.0
+            into = last if epoch.anchor == "end" else min(float(epoch.anchor), last)
+        found.append(first + timedelta(seconds=round(max(into, 0.0) * 86400.0)))
+    dates = np.empty(len(found), dtype=object)
+    dates[:] = found
+    return dates.reshape(numbers.shape)
+
+
+def dates_of(times: Any, epoch: Epoch) -> NDArray[Any]:
+    """Times since the epoch as dates, to the second: datetime64, or cftime where the record had such dates."""
     numbers = np.asarray(times, dtype=np.float64)
+    if epoch.calendar is not None:
+        return _calendar_dates(numbers, epoch)
     if epoch.unit in ("M", "Y"):
         months = numbers * (12.0 if epoch.unit == "Y" else 1.0)
         whole = np.floor(months + 1e-6)
@@ -114,16 +190,7 @@ def is_calendar(values: NDArray[Any]) -> bool:
     return values.dtype.kind == "O" and values.size > 0 and hasattr(values.flat[0], "calendar")
 
 
-def calendar_numbers(values: NDArray[Any], unit: str) -> NDArray[np.float64]:
-    """Dates of cftime as times since the first one, in their own calendar."""
-    first = values.flat[0]
-    if unit in ("M", "Y"):
-        months = np.asarray([12 * d.year + d.month for d in values.flat], dtype=np.float64)
-        days = np.asarray([d.day for d in values.flat])
-        if (days != days[0]).any() and unit == "M":
-            months += (days - 1) / np.asarray([d.daysinmonth for d in values.flat])
-        return np.asarray((months - months[0]) / (12.0 if unit == "Y" else 1.0))
-    seconds = {"s": 1.0, "m": 60.0, "h": 3600.0, "D": 86400.0, "W": 604800.0}
-    if unit not in seconds:
-        raise InputError(f"time_unit={unit!r} is not supported for dates of a {first.calendar} calendar")
-    return np.asarray([(d - first).total_seconds() for d in values.flat]) / seconds[unit]
+def as_dates(times: Any) -> NDArray[Any]:
+    """Dates of any kind, texts among them, as datetime64 or cftime."""
+    array = np.asarray(times)
+    return array if is_calendar(array) else array.astype("M8[s]")

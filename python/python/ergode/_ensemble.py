@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from . import _core
 from ._core import InputError
-from ._dates import dates_of
+from ._dates import dates_of, numbers_of
 from ._input import Form, How, default_names, understand
 from ._page import figure, table
 
@@ -90,13 +91,16 @@ class Ensemble:
         how = How(dt, t, names, units, time_unit, mask, trajectory or id, columns)
         record = understand(data, how)
         again = copy is True and not record.copied
-        core = _core.Ensemble(record.values, record.times, record.names, again)
+        try:
+            core = _core.Ensemble(record.values, record.times, record.names, again)
+        except InputError as error:
+            raise InputError(_with_ids(str(error), record.ids)) from None
         if copy is False and (record.copied or core.shared < len(core)):
             raise InputError(
                 "copy=False, but these data need a copy: only double-precision arrays whose coordinates "
                 "are adjacent in memory (C order), without mask, can be shared"
             )
-        self._set(core, record.units, record.time_unit, record.form, record.names is not None)
+        self._set(core, record.units, record.time_unit, record.form, record.names is not None, record.ids)
 
     def _set(
         self,
@@ -105,6 +109,7 @@ class Ensemble:
         time_unit: str | None,
         form: Form,
         named: bool,
+        ids: list[Any] | None = None,
     ) -> None:
         self._core = core
         self._form = form
@@ -113,6 +118,8 @@ class Ensemble:
         self.units = dict(units)
         #: Unit of time, if known.
         self.time_unit = time_unit
+        #: Names of the trajectories, where the data have them: the values of the column `id`.
+        self.ids = ids
         #: Further information, such as the settings of a simulation.
         self.attrs: dict[str, Any] = {}
 
@@ -128,9 +135,14 @@ class Ensemble:
         ensemble._set(core, units or {}, time_unit, form or Form(), True)
         return ensemble
 
-    def _like(self, core: _core.Ensemble) -> Ensemble:
+    def _like(self, core: _core.Ensemble, which: Sequence[int] | None = None) -> Ensemble:
+        """Others of the same coordinates; the trajectories `which`, else all where there are as many."""
         ensemble = Ensemble._wrap(core, self.units, self.time_unit, self._form)
         ensemble._named = self._named
+        if self.ids is not None and which is not None:
+            ensemble.ids = [self.ids[k] for k in which]
+        elif self.ids is not None and len(core) == len(self):
+            ensemble.ids = self.ids
         return ensemble
 
     @classmethod
@@ -143,6 +155,7 @@ class Ensemble:
         time: str | None = None,
         trajectory: str | None = None,
         array: str | None = None,
+        time_unit: str | None = None,
     ) -> Ensemble:
         """Read a file (.npz .npy .csv .tsv .parquet .zarr .h5 .nc), a folder of files or a pattern with * and ?.
 
@@ -160,12 +173,35 @@ class Ensemble:
             Table column that identifies the trajectory [default: trajectory, traj, id or run].
         array : str, optional
             Array with the values, for files with several arrays [default: x].
+        time_unit : str, optional
+            Unit that dates of a .csv or .tsv file are counted in, as in `Ensemble` [default: "D"].
         """
-        return cls._wrap(_core.Ensemble.read(path, dt, list(columns), time, trajectory, array))
+        core = _core.Ensemble.read(path, dt, list(columns), time, trajectory, array)
+        coordinates, clock = core.units or ([], "")
+        dated = clock == "days" and not coordinates
+        if dated:
+            return cls._wrap(*_dated(core, time_unit or "D"))
+        if time_unit is not None:
+            raise InputError(f"time_unit={time_unit!r} counts dates, but the times of {os.fspath(path)} are numbers")
+        units = {name: unit for name, unit in zip(core.names, coordinates) if unit}
+        return cls._wrap(core, units, clock or None)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write to a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc."""
-        self._core.write(path)
+        """Write to a file: .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5 or .nc.
+
+        Units are kept by .zarr, .h5 and .nc; dates and the names of trajectories by .csv and .tsv, and in other formats
+        times are numbers in `time_unit`.
+        """
+        if str(path).endswith((".csv", ".tsv")) and (self.ids is not None or self._form.origin is not None):
+            from ._frames import write_text
+
+            write_text(self, path)
+            return
+        core = self._core
+        if self.units or self.time_unit:
+            units = [self.units.get(name, "") for name in self.names] if self.units else []
+            core = core.with_units(units, self.time_unit or "")
+        core.write(path)
 
     def __len__(self) -> int:
         """Number of trajectories."""
@@ -194,7 +230,7 @@ class Ensemble:
     @property
     def warnings(self) -> list[str]:
         """Possible problems with the data that do not prevent their use."""
-        return self._core.warnings
+        return [_with_ids(warning, self.ids) for warning in self._core.warnings]
 
     @property
     def segments(self) -> list[tuple[int, slice]]:
@@ -244,13 +280,17 @@ class Ensemble:
         return self.to_xarray() if self._form.kind in ("xarray", "dataset") else self.x
 
     def to_xarray(self) -> xarray.DataArray | xarray.Dataset:
-        """The values with names, units and times."""
+        """The values with names, units and times.
+
+        Trajectories of different times stand one after another along a dimension "sample", with time and trajectory
+        as coordinates.
+        """
         from ._frames import to_xarray
 
         return to_xarray(self)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row for each sample, by date or time; a column `trajectory` where there are several."""
+        """One row for each sample, by date or time; a column with the trajectory, or its id, where there are several."""
         from ._frames import to_pandas
 
         frame: pandas.DataFrame = to_pandas(self)
@@ -290,7 +330,11 @@ class Ensemble:
         parts = [(one._core, k) for one in ensembles for k in range(len(one))]
         values = [core.values(k) for core, k in parts]
         times = [core.times(k) for core, k in parts]
-        return first._like(_core.Ensemble(values, times, first.names, False))
+        found = first._like(_core.Ensemble(values, times, first.names, False), [])
+        known = [one.ids for one in ensembles]
+        ids = [label for labels in known for label in labels or []]
+        found.ids = ids if None not in known and len(set(ids)) == len(ids) else None
+        return found
 
     def burn_in(self, fraction: float | None = None, *, time: float | None = None) -> Ensemble:
         """Drop the start of each trajectory: a fraction of its rows, or a time. Values are shared."""
@@ -302,7 +346,8 @@ class Ensemble:
 
     def select(self, indices: Sequence[int]) -> Ensemble:
         """Select trajectories by index. Values are shared."""
-        return self._like(self._core.select([int(k) for k in indices]))
+        which = [int(k) for k in indices]
+        return self._like(self._core.select(which), which)
 
     def split(self, fraction: float, gap: float = 0.0) -> tuple[Ensemble, Ensemble]:
         """Split into data for a fit and a held-out `fraction` for validation, as the option `held_out` does."""
@@ -319,13 +364,13 @@ class Ensemble:
             "values": [np.array(self._core.values(k)) for k in count],
             "times": [self._core.times(k) for k in count],
             "names": self.names,
-            "rest": (self.units, self.time_unit, self._form, self._named, self.attrs),
+            "rest": (self.units, self.time_unit, self._form, self._named, self.ids, self.attrs),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         core = _core.Ensemble(state["values"], state["times"], state["names"], False)
-        units, time_unit, form, named, attrs = state["rest"]
-        self._set(core, units, time_unit, form, named)
+        units, time_unit, form, named, ids, attrs = state["rest"]
+        self._set(core, units, time_unit, form, named, ids)
         self.attrs = attrs
 
     def _summary(self) -> str:
@@ -342,6 +387,34 @@ class Ensemble:
     def _repr_html_(self) -> str:
         rows = [[name, self.units.get(name, "")] for name in self.names[:12]]
         return f"Ensemble: {self._summary()}{table(('coordinate', 'unit'), rows)}"
+
+
+def _with_ids(message: str, ids: list[Any] | None) -> str:
+    """A message that says the ids of the trajectories that it counts."""
+    if ids is None:
+        return message
+
+    def named(found: re.Match[str]) -> str:
+        k = int(found[1])
+        return f"{found[0]} ({ids[k]})" if k < len(ids) else found[0]
+
+    return re.sub(r"trajectory (\d+)", named, message)
+
+
+def _dated(core: _core.Ensemble, unit: str) -> tuple[_core.Ensemble, dict[str, str], str, Form]:
+    """A record of times in days since 1970 with its dates counted in `unit`."""
+    epoch, clocks, values = None, [], []
+    for k in range(len(core)):
+        clock = core.times(k)
+        values.append(core.values(k))
+        count = len(values[-1])
+        days = clock[0] + clock[1] * np.arange(count) if isinstance(clock, tuple) else clock
+        dates = np.datetime64("1970-01-01T00:00:00") + np.rint(days * 86400.0).astype("m8[s]")
+        numbers, epoch = numbers_of(dates, unit, epoch)
+        clocks.append(numbers)
+    assert epoch is not None
+    form = Form(origin=epoch.date, anchor=epoch.anchor)
+    return _core.Ensemble(values, clocks, core.names, False), {}, unit, form
 
 
 def ensemble_from(data: Any, how: dict[str, Any]) -> Ensemble:

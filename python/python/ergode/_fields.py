@@ -11,23 +11,27 @@ from numpy.typing import NDArray
 from . import _core
 from ._base import Base, Wrap
 from ._core import InputError
+from ._dates import as_dates
 from ._ensemble import Ensemble
 from ._input import library_of
+from ._overloads import as_field
 
 
 class Fields(Base):
     """Score, drift, mobility and diffusion of a fitted model."""
 
+    @as_field
     def score_function(self, x: Any, return_std: bool = False, *, t: Any = None) -> Any:
         """The score s = grad log p_ss, (..., dimension); `return_std` as for `drift`."""
         return self._field("score", x, return_std, t)
 
+    @as_field
     def drift(self, x: Any, return_std: bool = False, *, t: Any = None) -> Any:
         """The Ito drift M s + div M, (..., dimension).
 
-        `x` is an array of states (..., dimension), for one coordinate also (n,), or an xarray object. The
-        result has the same form. States are copied once, because the library stores coordinates
-        contiguously.
+        `x` is an array of states (..., dimension), for one coordinate also (n,), a pandas or an xarray object. The
+        result has the same form: a DataFrame with the rows of `x` for a DataFrame, with pairs of coordinates as
+        columns for matrices. States are copied once, because the library stores coordinates contiguously.
 
         Where the fit took off a trend or a cycle, the fields are those of anomalies: pass the record with its times
         (`t=`, a frame or dataset with times, an `Ensemble`), or anomalies from `anomaly`. Arrays without `t` are
@@ -39,25 +43,28 @@ class Fields(Base):
         """
         return self._field("drift", x, return_std, t)
 
+    @as_field
     def mobility(self, x: Any, return_std: bool = False, *, t: Any = None) -> Any:
         """The mobility M = D + R, (..., dimension, dimension); `return_std` as for `drift`."""
         return self._field("mobility", x, return_std, t)
 
+    @as_field
     def diffusion(self, x: Any, return_std: bool = False, *, t: Any = None) -> Any:
         """The diffusion D = sym M = Sigma Sigma^T, (..., dimension, dimension); `return_std` as for `drift`."""
         return self._field("diffusion", x, return_std, t)
 
+    @as_field
     def div_mobility(self, x: Any, return_std: bool = False, *, t: Any = None) -> Any:
         """(div M)_i = sum_j d_j M_ij, (..., dimension); `return_std` as for `drift`."""
         return self._field("div_mobility", x, return_std, t)
 
-    def _field(self, field: str, x: Any, return_std: bool, t: Any = None) -> Any:
+    def _field(self, name: str, x: Any, return_std: bool, t: Any = None) -> Any:
         fitted = self._required()
         states, wrap = self._states(x, t)
-        value = wrap(_at_states(fitted, field, states, False), field)
+        value = wrap(_at_states(fitted, name, states, False), name)
         if not return_std:
             return value
-        return value, wrap(_at_states(fitted, field, states, True), f"{field}_stderr")
+        return value, wrap(_at_states(fitted, name, states, True), f"{name}_stderr")
 
     def _states(self, x: Any, t: Any = None) -> tuple[NDArray[np.float64], Wrap]:
         """States (..., dimension), and how values at them get the form of `x`."""
@@ -80,14 +87,12 @@ class Fields(Base):
             if t is None and fitted.has_anomalies and not known:
                 t = times_in(holder, name)
         elif library == "pandas":
-            missing = [name for name in self.names_ if name not in x]
-            if missing:
-                raise InputError(
-                    f"no column {missing[0]!r}; the coordinates of the model are {', '.join(self.names_)}"
-                )
+            from ._frames import like_rows, rows_of
+
+            states = rows_of(x, self.names_)
+            wrap = lambda values, what: like_rows(values, x, self.names_, what)
             if t is None and fitted.has_anomalies and not known and x.index.dtype.kind == "M":
                 t = x.index.to_numpy()
-            states = np.asarray(x[self.names_].to_numpy(), dtype=np.float64)
         else:
             states = np.asarray(x, dtype=np.float64)
             if dim == 1 and states.ndim <= 1:
@@ -109,8 +114,8 @@ class Fields(Base):
         if len(self._required().observed_names) != self.n_features_in_:
             raise InputError("the state has delays; pass whole states of anomalies, without times")
         times = np.asarray(t)
-        if times.dtype.kind in "MO":
-            times = self._date_numbers(times.astype("M8[s]"))
+        if times.dtype.kind in "MOU":
+            times = self._date_numbers(as_dates(times))
         times = np.broadcast_to(times.astype(np.float64), states.shape[:-1])
         rows = np.ascontiguousarray(states.reshape(-1, states.shape[-1]))
         clock = np.ascontiguousarray(times.reshape(-1))
@@ -145,7 +150,7 @@ class Fields(Base):
         if start is None:
             return None
         if isinstance(start, str) or np.asarray(start).dtype.kind in "MO":
-            return float(self._date_numbers(np.asarray([start], dtype="M8[s]"))[0])
+            return float(self._date_numbers(as_dates([start]))[0])
         return float(start)
 
     def _initial(self, x0: Any, start: float | None, trajectories: int) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._base import Base
 from ._core import InputError
-from ._dates import Epoch, dates_of, numbers_of
+from ._dates import Epoch, as_dates, dates_of, numbers_of
 from ._ensemble import Ensemble, ensemble_from, require_same
 from ._progress import watching
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
 
 
 class Forecast:
@@ -61,8 +60,8 @@ class Forecast:
         self.times = np.asarray([time for _, _, time in starts])[:, None] + leads
 
     @property
-    def dates(self) -> NDArray[np.datetime64] | None:
-        """Dates of the values, (start, lead), where the record has dates."""
+    def dates(self) -> NDArray[Any] | None:
+        """Dates of the values, (start, lead), where the record has dates: datetime64, or cftime if the record's are."""
         return None if self._epoch is None else dates_of(self.times, self._epoch)
 
     @property
@@ -115,9 +114,11 @@ class Forecast:
         """
         import xarray
 
+        from ._frames import stamps
+
         clock = self.times if self._epoch is None else self.dates
         assert clock is not None
-        clock = clock.astype("M8[ns]") if self._epoch is not None else clock
+        clock = stamps(clock) if self._epoch is not None else clock
         attrs = {} if self.time_unit is None or self._epoch is not None else {"units": self.time_unit}
         data: dict[str, Any] = {}
         for i, name in enumerate(self.names):
@@ -266,8 +267,8 @@ class Forecasting(Base):
         if t is None:
             raise InputError("the times of the rows are needed: pass t=, as numbers or dates")
         times = np.atleast_1d(np.asarray(t))
-        if times.dtype.kind in "MO":
-            times = self._date_numbers(times.astype("M8[s]"))
+        if times.dtype.kind in "MOU":
+            times = self._date_numbers(as_dates(times))
         times = times.astype(np.float64)
         if times.shape != (count,):
             raise InputError(f"times of shape {times.shape} for {count} rows; pass one time for each row")

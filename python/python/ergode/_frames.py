@@ -73,9 +73,9 @@ def from_pandas(data: Any, how: How) -> Record:
         )
     else:
         given = [t for t in times if t is not None]
-    return Record(
-        values, given, names, units_of(how.units, names), how.time_unit, Form("pandas").dated(how), copied=True
-    )
+    form, units = Form("pandas", trajectory=how.trajectory).dated(how), units_of(how.units, names)
+    ids = None if how.trajectory is None else [key for key, _ in groups]
+    return Record(values, given, names, units, how.time_unit, form, copied=True, ids=ids)
 
 
 def as_pandas(data: Any) -> Any:
@@ -168,6 +168,8 @@ def from_xarray(data: Any, how: How) -> Record:
         array, units = _stacked(data)
     else:
         array, units = data, {}
+    if _ragged(array) is not None:
+        return _from_ragged(array, units, how, dataset)
     time, trajectory, coordinate = _dimensions(array, dataset)
     order = [d for d in (trajectory, time, coordinate) if d is not None]
     block = array.transpose(*order)
@@ -188,7 +190,54 @@ def from_xarray(data: Any, how: How) -> Record:
         units = _array_units(array, coordinate, names)
     times, unit = _times(array, time, rows, how)
     form = Form("dataset" if dataset else "xarray", time, trajectory, coordinate or "coordinate")
-    return Record(rows, times, names, units, unit, form.dated(how), copied=copied or dataset)
+    ids = None
+    if trajectory is not None and trajectory in array.coords:
+        ids = array.coords[trajectory].values.tolist()
+    return Record(rows, times, names, units, unit, form.dated(how), copied=copied or dataset, ids=ids)
+
+
+def _ragged(array: Any) -> tuple[str, str, str] | None:
+    """Dimension of samples with its times and trajectories, of trajectories one after another."""
+    for dim in map(str, array.dims):
+        beside = [str(name) for name, of in array.coords.items() if of.dims == (dim,) and name != dim]
+        times = [name for name in beside if name.lower() in TIMES]
+        ids = [name for name in beside if name.lower() in TRAJECTORIES]
+        if len(times) == 1 and len(ids) == 1:
+            return dim, times[0], ids[0]
+    return None
+
+
+def _from_ragged(array: Any, units: dict[str, str], how: How, dataset: bool) -> Record:
+    """Trajectories one after another along one dimension, as `to_xarray` gives those of different lengths."""
+    dim, time, trajectory = _ragged(array) or ("", "", "")
+    others = [str(d) for d in array.dims if d != dim]
+    if len(others) > 1 or how.mask is not None or how.dt is not None or how.t is not None:
+        raise InputError(
+            f"trajectories along {dim!r} with times {time!r} take no mask=, dt= or t=, and one dimension of coordinates "
+            f"beside it; found {others}"
+        )
+    block, _ = numbers(array.transpose(dim, ...).values, "the data")
+    block = block[:, None] if block.ndim == 1 else block
+    coordinate = others[0] if others else None
+    names = _names(array, coordinate, how)
+    units = units_of(how.units, names or []) if how.units is not None else units
+    units = units or _array_units(array, coordinate, names)
+    labels, clock_of = array.coords[trajectory].values, array.coords[time]
+    ids = list(dict.fromkeys(labels.tolist()))
+    clocks = clock(clock_of.values, how, f"the coordinate {time!r}")
+    unit = how.time_unit or clock_of.attrs.get("units")
+    form = Form("dataset" if dataset else "xarray", time, trajectory, coordinate or "coordinate").dated(how)
+    parts = [labels == one for one in ids]
+    return Record(
+        [block[part] for part in parts],
+        [clocks[part] for part in parts],
+        names,
+        units,
+        None if unit is None else str(unit),
+        form,
+        copied=True,
+        ids=ids,
+    )
 
 
 def _stacked(data: Any) -> tuple[Any, dict[str, str]]:
@@ -285,9 +334,7 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     form, names, units = ensemble._form, ensemble.names, ensemble.units
     x, t = ensemble.x, ensemble.t
     if not isinstance(x, np.ndarray) or not isinstance(t, np.ndarray):
-        raise InputError(
-            "trajectories with different times do not fit one array; select some of them, or use .x and .t"
-        )
+        return _to_ragged(ensemble)
     trajectory = form.trajectory or "trajectory"
     dims = [trajectory, form.time, form.coordinate]
     if form.kind in ("xarray", "dataset") and form.trajectory is None and len(x) == 1:
@@ -295,11 +342,13 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     clock_attrs = {} if ensemble.time_unit is None else {"units": ensemble.time_unit}
     epoch = form.epoch(ensemble.time_unit)
     if epoch is not None:
-        t, clock_attrs = dates_of(t, epoch).astype("M8[ns]"), {}
+        t, clock_attrs = stamps(dates_of(t, epoch)), {}
     coords: dict[str, Any] = {
         form.time: (form.time, t, clock_attrs),
         form.coordinate: (form.coordinate, names),
     }
+    if ensemble.ids is not None and trajectory in dims:
+        coords[trajectory] = (trajectory, ensemble.ids)
     if units:
         coords["units"] = (form.coordinate, [units.get(name, "") for name in names])
     array = xarray.DataArray(x, dims=dims, coords=coords, attrs=dict(ensemble.attrs))
@@ -311,23 +360,107 @@ def to_xarray(ensemble: Ensemble) -> xarray.DataArray | xarray.Dataset:
     return dataset
 
 
+def _to_ragged(ensemble: Ensemble) -> xarray.DataArray:
+    """Trajectories of different times, one after another, with the trajectory of each sample as a coordinate."""
+    import xarray
+
+    form, names = ensemble._form, ensemble.names
+    parts = ensemble.trajectories
+    epoch = form.epoch(ensemble.time_unit)
+    times = np.concatenate([_clock(ensemble, k) for k in range(len(parts))])
+    attrs = {} if ensemble.time_unit is None or epoch is not None else {"units": ensemble.time_unit}
+    labels = ensemble.ids or list(range(len(parts)))
+    ids = np.repeat(np.asarray(labels), [len(part) for part in parts])
+    times = times if epoch is None else stamps(dates_of(times, epoch))
+    coords: dict[str, Any] = {
+        form.time: ("sample", times, attrs),
+        form.trajectory or "trajectory": ("sample", ids),
+        form.coordinate: (form.coordinate, names),
+    }
+    if ensemble.units:
+        coords["units"] = (form.coordinate, [ensemble.units.get(name, "") for name in names])
+    return xarray.DataArray(np.concatenate(parts), dims=["sample", form.coordinate], coords=coords)
+
+
+def _clock(ensemble: Ensemble, k: int) -> NDArray[np.float64]:
+    """The times of a trajectory."""
+    given = ensemble._core.times(k)
+    count = len(ensemble._core.values(k))
+    return given[0] + given[1] * np.arange(count, dtype=np.float64) if isinstance(given, tuple) else given
+
+
+def stamps(dates: NDArray[Any]) -> NDArray[Any]:
+    """Dates in the precision that xarray has; those of cftime as they are."""
+    return dates if is_calendar(dates) else dates.astype("M8[ns]")
+
+
 def to_pandas(ensemble: Ensemble) -> Any:
-    """One row for each sample, by date or time; a column `trajectory` where there are several."""
+    """One row for each sample, by date or time; a column with the trajectory where there are several."""
     import pandas
 
     epoch = ensemble._form.epoch(ensemble.time_unit)
     frames = []
+    label = ensemble._form.trajectory or "trajectory"
     for k, values in enumerate(ensemble.trajectories):
-        given = ensemble._core.times(k)
-        clock: Any = given
-        if isinstance(given, tuple):
-            clock = given[0] + given[1] * np.arange(len(values))
-        index = pandas.Index(clock if epoch is None else dates_of(clock, epoch), name="time")
+        times = _clock(ensemble, k)
+        index = pandas.Index(times if epoch is None else dates_of(times, epoch), name="time")
         frame = pandas.DataFrame(np.asarray(values, dtype=np.float64), columns=ensemble.names, index=index)
-        if len(ensemble) > 1:
-            frame.insert(0, "trajectory", k)
+        if len(ensemble) > 1 or ensemble.ids is not None:
+            frame.insert(0, label, k if ensemble.ids is None else ensemble.ids[k])
         frames.append(frame)
     return pandas.concat(frames) if len(frames) > 1 else frames[0]
+
+
+def write_text(ensemble: Ensemble, path: Any) -> None:
+    """A table with dates and names of trajectories; it appears complete or not at all."""
+    import csv
+    import os
+    import tempfile
+
+    epoch = ensemble._form.epoch(ensemble.time_unit)
+    target = os.fspath(path)
+    label = ["id"] if ensemble.ids is not None or len(ensemble) > 1 else []
+    handle, beside = tempfile.mkstemp(dir=os.path.dirname(target) or ".", prefix=".ergode-")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            table = csv.writer(file, delimiter="\t" if target.endswith(".tsv") else ",", lineterminator="\n")
+            table.writerow([*label, "time", *ensemble.names])
+            for k, values in enumerate(ensemble.trajectories):
+                times = _clock(ensemble, k)
+                clock = map(repr, times.tolist()) if epoch is None else map(str, dates_of(times, epoch))
+                name = [ensemble.ids[k] if ensemble.ids is not None else k] if label else []
+                for time, row in zip(clock, values.tolist()):
+                    table.writerow([*name, time, *("" if v != v else repr(v) for v in row)])
+        os.chmod(beside, 0o644)
+        os.replace(beside, target)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def rows_of(x: Any, names: list[str]) -> NDArray[np.float64]:
+    """States (..., dimension) of a frame, of a row of one, or of a column of a single coordinate."""
+    if x.ndim == 1 and len(names) == 1 and names[0] not in x.index:
+        return np.asarray(x.to_numpy(dtype=np.float64)[:, None])
+    missing = [name for name in names if name not in (x.index if x.ndim == 1 else x.columns)]
+    if missing:
+        raise InputError(f"no column {missing[0]!r}; the coordinates of the model are {', '.join(names)}")
+    return np.asarray(x[names].to_numpy(dtype=np.float64))
+
+
+def like_rows(values: NDArray[Any], x: Any, names: list[str], what: str) -> Any:
+    """Numbers, vectors or matrices at the states of `rows_of`, with the index of `x`."""
+    import pandas
+
+    if x.ndim == 1 and not (len(names) == 1 and names[0] not in x.index):
+        if values.ndim == 0:
+            return float(values)
+        columns: Any = names if values.ndim == 1 else pandas.MultiIndex.from_product([names, names])
+        return pandas.Series(values.reshape(-1), index=columns, name=what)
+    if x.ndim == 1 or values.ndim == 1:
+        return pandas.Series(values.reshape(-1), index=x.index, name=what)
+    columns = names if values.ndim == 2 else pandas.MultiIndex.from_product([names, names])
+    return pandas.DataFrame(values.reshape(len(x), -1), index=x.index, columns=columns)
 
 
 def states_of(x: Any, names: list[str], form: Form) -> tuple[NDArray[Any], Any, str]:

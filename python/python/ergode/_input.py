@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import InputError
-from ._dates import UNITS, Epoch, calendar_numbers, is_calendar, numbers_of
+from ._dates import UNITS, Epoch, is_calendar, numbers_of
 
 Times = tuple[float, float] | NDArray[np.float64]
 
@@ -29,15 +29,16 @@ class Form:
     #: Date of time zero and the day of the month of all dates, where the input had dates.
     origin: str | None = None
     anchor: str | None = None
+    calendar: str | None = None
 
     def epoch(self, unit: str | None) -> Epoch | None:
         """The date of time zero, where it is known."""
-        return None if self.origin is None or unit is None else Epoch(self.origin, unit, self.anchor)
+        return None if self.origin is None or unit is None else Epoch(self.origin, unit, self.anchor, self.calendar)
 
     def dated(self, how: How) -> Form:
         """The same with the date of time zero that was found while times were read."""
         if how.epoch is not None:
-            self.origin, self.anchor = how.epoch.date, how.epoch.anchor
+            self.origin, self.anchor, self.calendar = how.epoch.date, how.epoch.anchor, how.epoch.calendar
         return self
 
 
@@ -52,6 +53,8 @@ class Record:
     time_unit: str | None = None
     form: Form = field(default_factory=Form)
     copied: bool = False
+    #: Names of the trajectories, where the data have them.
+    ids: list[Any] | None = None
 
 
 @dataclass
@@ -299,9 +302,7 @@ def clock(t: Any, how: How, what: str) -> NDArray[np.float64]:
             raise InputError(
                 f"{what} holds dates or time differences; give time_unit= ({UNITS}), the unit of all times and rates"
             )
-        if array.dtype.kind == "O":
-            return calendar_numbers(array, unit)
-        if array.dtype.kind == "M":
+        if array.dtype.kind in "MO":
             numbers, how.epoch = numbers_of(array, unit, how.epoch)
             return numbers
         try:

@@ -18,11 +18,13 @@ import numpy as np
 from . import _core
 from ._compare import skill_score
 from ._core import InputError
+from ._dates import WORDS
 from ._ensemble import Ensemble, ensemble_from, require_same
 from ._equation import Equation
 from ._fields import Fields
 from ._forecast import Forecasting
 from ._input import Form
+from ._options import Options
 from ._page import Page, badge, table
 from ._params import Parameters
 from ._physics import Physics
@@ -30,8 +32,10 @@ from ._progress import watching
 from ._validation import Validation
 from .systems import System
 
-#: File of this package in the run folder.
-_ABOUT = "python.json"
+#: File of a run with the units of its record; the command line writes the same.
+_ABOUT = "units.json"
+#: Its name in earlier versions.
+_EARLIER = "python.json"
 #: Files that are not copied with a run.
 _PRIVATE = ("lock", "score-training.json")
 
@@ -64,7 +68,8 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
     sparse : bool, optional
         Keep only the terms of drift and diffusion that the data support [default: False].
     options : dict, optional
-        Other configuration values by their dotted keys, such as {"mobility.horizon": 2.0}.
+        Other configuration values by their dotted keys, such as {"mobility.horizon": 2.0}; `ergode.Options` has them
+        all, with types.
     space : dict, optional
         Where coordinates live, by name: "auto", "line", or what `circle`, `interval`, `above` and `below` return,
         such as {"theta": eg.circle(2 * np.pi)} [default: what the check sees].
@@ -83,8 +88,8 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
     results_ : dict
         Content of results.json.
     coefficients_ : dict of str to (value, standard error)
-        Coefficients of the mobility by label, in standardised coordinates; empty for a network. `coefficients()`
-        has those of the equation in the units of the record.
+        Coefficients of the equation in the units of the record, as `coefficients()`; empty for a model that is no
+        polynomial, such as a network.
     validation_ : Validation
         Comparison with the held-out data.
     config_ : dict
@@ -123,7 +128,7 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         held_out: float | None = None,
         score_kind: str | None = None,
         sparse: bool | None = None,
-        options: dict[str, Any] | None = None,
+        options: Options | dict[str, Any] | None = None,
         space: dict[str, Any] | None = None,
         config: str | os.PathLike[str] | None = None,
         run: str | os.PathLike[str] | None = None,
@@ -215,10 +220,6 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         self.units_: dict[str, str] = about["units"]
         self.time_unit_: str | None = about["time_unit"]
         self.n_features_in_ = len(self.names_)
-        self.coefficients_: dict[str, tuple[float, float]] = {
-            name: (entry["value"], entry["stderr"])
-            for name, entry in results["mobility"]["coefficients"].items()
-        }
         self.validation_ = Validation(
             json.loads(fitted.validation()), results["validation"], fitted.validation_page
         )
@@ -256,7 +257,7 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         return result
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags
+        from sklearn.utils import InputTags, Tags, TargetTags  # type: ignore[import-untyped]
 
         return Tags(
             estimator_type=None,
@@ -276,15 +277,27 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
 
     # ----- the equation
 
+    @property
+    def coefficients_(self) -> dict[str, tuple[float, float | None]]:
+        """Coefficients of the equation in the units of the record; empty for a model that is no polynomial."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("this Langevin is not fitted; call fit(data) or ergode.load(folder) first")
+        try:
+            return self.coefficients()
+        except InputError:
+            return {}
+
     def coefficients(self, standardised: bool = False) -> dict[str, tuple[float, float | None]]:
         """Coefficients of the equation in the units of the record, "b[x]: x^2" or "D[x, y]: 1", with standard errors.
 
+        Where a trend or a cycle was taken off they are those of the anomalies, in standard deviations of the cycle.
         Standard errors that are not known are None. With `standardised`, those of the mobility in coordinates of mean
-        zero and unit variance, as in `coefficients_`; only these are known of a model that is no polynomial.
+        zero and unit variance, as in results.json; only these are known of a model that is no polynomial.
         """
         self._required()
         if standardised:
-            return dict(self.coefficients_)
+            entries = self.results_["mobility"]["coefficients"]
+            return {name: (entry["value"], entry["stderr"]) for name, entry in entries.items()}
         equation = self.equation()
         found: dict[str, tuple[float, float | None]] = {}
         for name, terms in equation.drift.items():
@@ -469,8 +482,9 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
     def _read(self, run: Path, folder: Scratch | None) -> None:
         fitted = _core.load(run)
         about: dict[str, Any] = {"units": {}, "time_unit": None, "form": {}}
-        if (run / _ABOUT).exists():
-            about = json.loads((run / _ABOUT).read_text(encoding="utf-8"))
+        known = [run / name for name in (_ABOUT, _EARLIER) if (run / name).exists()]
+        if known:
+            about = json.loads(known[0].read_text(encoding="utf-8"))
         self._take(fitted, run, about, folder)
 
     # ----- shown
@@ -496,6 +510,9 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         try:
             equation = [line for line in str(self.equation()).splitlines() if line.strip()]
             shown = equation[:3]
+            if self._required().has_anomalies:
+                sd = ", in standard deviations of the cycle" if self._has_cycle() else ""
+                shown = [f"{shown[0]}   (anomalies{sd})", *shown[1:]]
             lines.extend(f"  {line}" for line in shown)
             if len(equation) > len(shown):
                 lines[-1] += "  ..."
@@ -504,15 +521,18 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
             lines.append(f"  score: {results['score']['kind']}; mobility: {results['mobility']['kind']}")
         try:
             times = ", ".join(f"{rate.time:.3g} ± {rate.time_stderr:.1g}" for rate in self.rates()[:3])
-            lines.append(f"  time scales: {times}" + (f" {self.time_unit_}" if self.time_unit_ else ""))
+            lines.append(f"  time scales: {times} {WORDS.get(self.time_unit_ or '', self.time_unit_ or '')}".rstrip())
         except InputError:
             pass
         skill = self.skill()
         if skill is not None:
-            lines.append(f"  forecast skill: {skill_score(skill):.2f} of the CRPS of climatology removed")
+            lines.append(f"  forecast skill: {skill_score(skill):.2f} (CRPS: 1 is perfect, 0 is climatology)")
         advice = reasons[0].advice if reasons and reasons[0].advice else ""
         lines.append(f"  next: {advice or 'model.report(show=True), model.forecast(data, horizon)'}")
         return lines[:8]
+
+    def _of_what(self) -> str:
+        return "anomalies" if self._required().has_anomalies else "record"
 
     def _repr_html_(self) -> str:
         text = html.escape(Parameters.__repr__(self))
@@ -520,7 +540,7 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
             return f"<code>{text}</code>, not fitted"
         results = self.results_
         try:
-            known, heading = self.coefficients(), "coefficient, in the units of the record"
+            known, heading = self.coefficients(), f"coefficient, in the units of the {self._of_what()}"
         except InputError:
             known, heading = self.coefficients(standardised=True), "coefficient of M, standardised"
         rows = [

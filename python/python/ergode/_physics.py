@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from . import _core
 from ._base import Base
 from ._core import InputError
+from ._overloads import as_potential, as_scalar, as_vector
 from ._page import figure
 from ._progress import watching
 
@@ -91,32 +92,36 @@ class KickResponse:
 class Physics(Base):
     """Quantities of a fitted model. States are those of the fields: anomalies where the record has trend or cycle."""
 
-    def potential(self, x: Any, return_path_difference: bool = False) -> Any:
+    @as_potential
+    def potential(self, x: Any, return_path_difference: bool = False, *, t: Any = None) -> Any:
         """The potential -ln p in units of kT, (...): exact for a score in closed form, else integrated along lines.
 
         p is normalised in one and two coordinates; in more the potential is known up to a constant. With
         `return_path_difference` return also how far a line integral depends on its path, zero for a closed form.
         """
-        found = self._landscape("potential", x)
+        found = self._landscape("potential", x, t)
         if not return_path_difference:
             return found
-        return found, self._landscape("path_difference", x)
+        return found, self._landscape("path_difference", x, t)
 
-    def density(self, x: Any) -> Any:
+    @as_scalar
+    def density(self, x: Any, *, t: Any = None) -> Any:
         """The stationary density p, (...), of one or two coordinates, per unit volume."""
-        return self._landscape("density", x)
+        return self._landscape("density", x, t)
 
-    def current(self, x: Any) -> Any:
+    @as_vector
+    def current(self, x: Any, *, t: Any = None) -> Any:
         """The probability current J = p v, (..., dimension), of one or two coordinates; zero in equilibrium."""
-        return self._landscape("current", x)
+        return self._landscape("current", x, t)
 
-    def velocity(self, x: Any) -> Any:
+    @as_vector
+    def velocity(self, x: Any, *, t: Any = None) -> Any:
         """The irreversible velocity v = b - D s - div D, (..., dimension)."""
-        return self._landscape("velocity", x)
+        return self._landscape("velocity", x, t)
 
-    def _landscape(self, what: str, x: Any) -> Any:
+    def _landscape(self, what: str, x: Any, t: Any) -> Any:
         fitted = self._required()
-        states, wrap = self._states(x)
+        states, wrap = self._states(x, t)
         values = _core.landscape(fitted, what, states.reshape(-1, states.shape[-1]))
         return wrap(values.reshape(states.shape[:-1] + values.shape[1:]), what)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import InputError
-from ._dates import dates_of
+from ._dates import WORDS, is_calendar
 from ._ensemble import Ensemble
 from ._forecast import Forecast
 from ._model import Langevin
@@ -33,14 +33,32 @@ def canvas(ax: Axes | None, size: tuple[float, float] = (4.5, 3.2)) -> tuple[Fig
     return pyplot.subplots(figsize=size, layout="constrained")
 
 
-def _named(model: Langevin, i: int) -> str:
-    name = model.names_[i]
-    unit = model.units_.get(name)
+def with_unit(name: str, unit: str | None) -> str:
+    """A label with its unit."""
     return f"{name} ({unit})" if unit else name
 
 
-def _time(unit: str | None, what: str = "time") -> str:
-    return f"{what} ({unit})" if unit else what
+def _named(model: Langevin, i: int) -> str:
+    return with_unit(model.names_[i], model._unit(i))
+
+
+def _rate(model: Langevin, *coordinates: int) -> str | None:
+    """The unit of a product of coordinates per unit of time; None where one is not known."""
+    units, time = [model._unit(i) for i in coordinates], model.time_unit_
+    if None in units or time is None:
+        return None
+    known = [str(unit) for unit in units]
+    top = f"{known[0]}²" if len(known) == 2 and known[0] == known[1] else " ".join(known)
+    return f"{top} / {_singular(WORDS.get(time, time))}"
+
+
+def _singular(unit: str) -> str:
+    return unit.removesuffix("s") if unit in WORDS.values() else unit
+
+
+def time_label(unit: str | None, what: str = "time") -> str:
+    """A time, or what is given, with the unit of time in words."""
+    return with_unit(what, WORDS.get(unit, unit) if unit else None)
 
 
 def _grid(model: Langevin, cells: int) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.bool_]]:
@@ -112,14 +130,15 @@ def _coloured(
 
 def drift(model: Langevin, ax: Axes | None = None, *, coordinate: int = 0, cells: int = 50) -> Figure:
     """The drift of a coordinate where there are samples, with two standard errors; one or two coordinates."""
-    return _component(model, "drift", (coordinate,), ax, cells, f"drift of {_named(model, coordinate)}")
+    label = with_unit(f"drift of {model.names_[coordinate]}", _rate(model, coordinate))
+    return _component(model, "drift", (coordinate,), ax, cells, label)
 
 
 def diffusion(
     model: Langevin, ax: Axes | None = None, *, entry: tuple[int, int] = (0, 0), cells: int = 50
 ) -> Figure:
     """An entry of the diffusion D where there are samples, with two standard errors; one or two coordinates."""
-    label = f"D[{model.names_[entry[0]]}, {model.names_[entry[1]]}]"
+    label = with_unit(f"D[{model.names_[entry[0]]}, {model.names_[entry[1]]}]", _rate(model, *entry))
     return _component(model, "diffusion", entry, ax, cells, label)
 
 
@@ -168,21 +187,27 @@ def _arrows(model: Langevin, ax: Axes | None, cells: int, field: Any, title: str
 
 
 def trajectory(
-    data: Ensemble, ax: Axes | None = None, *, trajectory: int = 0, coordinate: int = 0, rows: int = 2000
+    data: Ensemble, ax: Axes | None = None, *, trajectory: int = 0, coordinate: int = 0, rows: int = 20_000
 ) -> Figure:
-    """The first rows of a coordinate of one trajectory, by date or time."""
+    """A coordinate of one trajectory, by date or time; of a long one the first rows, as the title then says."""
     figure, ax = canvas(ax, (6.0, 2.8))
     one = data[trajectory]
-    clock: Any = one.t
-    epoch = one._form.epoch(one.time_unit)
-    dated = epoch is not None
-    if epoch is not None:
-        clock = dates_of(clock, epoch)
+    count = len(one.trajectories[0])
+    if count > rows:
+        ax.set_title(f"the first {rows} of {count} rows", fontsize="small")
+    clock: Any = _drawn(one.dates)
+    dated = clock is not None
+    clock = clock if dated else one.t
     ax.plot(clock[:rows], one.trajectories[0][:rows, coordinate], color=DATA, linewidth=0.9)
-    ax.set_xlabel("" if dated else _time(data.time_unit))
+    ax.set_xlabel("" if dated else time_label(data.time_unit))
     name = data.names[coordinate]
-    ax.set_ylabel(f"{name} ({data.units[name]})" if name in data.units else name)
+    ax.set_ylabel(with_unit(name, data.units.get(name)))
     return figure
+
+
+def _drawn(dates: Any) -> Any:
+    """Dates that Matplotlib draws; those of cftime are drawn as numbers."""
+    return None if dates is None or is_calendar(np.asarray(dates)) else dates
 
 
 def forecast(
@@ -197,26 +222,23 @@ def forecast(
 ) -> Figure:
     """Mean and quantiles of a forecast, with the last rows of `data` before it and some members."""
     figure, ax = canvas(ax, (6.0, 3.2))
-    dates = ahead.dates
+    dates = _drawn(ahead.dates)
     clock: Any = ahead.times[start] if dates is None else dates[start]
     if data is not None:
         one = data[ahead.starts[start][0]]
-        past: Any = one.t
         row = ahead.starts[start][1] + 1
-        epoch = one._form.epoch(one.time_unit)
-        if epoch is not None and dates is not None:
-            past = dates_of(past, epoch)
+        past: Any = one.t if dates is None else one.dates
         first = max(row - rows, 0)
         ax.plot(past[first:row], one.trajectories[0][first:row, coordinate], color=DATA, label="record")
     outer = (min(ahead.quantiles, default=0.05), max(ahead.quantiles, default=0.95))
     low, high = (ahead.quantile(level)[start, :, coordinate] for level in outer)
-    ax.fill_between(clock, low, high, color=MODELS[0], alpha=0.25, linewidth=0, label=f"{outer[0]:g} to {outer[1]:g}")
+    ax.fill_between(clock, low, high, color=MODELS[0], alpha=0.25, linewidth=0, label=f"{100 * outer[0]:g} to {100 * outer[1]:g} %")
     for k in range(min(members, ahead.members.shape[1])):
         ax.plot(clock, ahead.members[start, k, :, coordinate], color=MODELS[0], linewidth=0.5, alpha=0.5)
     ax.plot(clock, ahead.mean[start, :, coordinate], color=MODELS[0], label="mean")
     name = ahead.names[coordinate]
-    ax.set_ylabel(f"{name} ({ahead.units[name]})" if name in ahead.units else name)
-    ax.set_xlabel("" if dates is not None else _time(ahead.time_unit))
+    ax.set_ylabel(with_unit(name, ahead.units.get(name)))
+    ax.set_xlabel("" if dates is not None else time_label(ahead.time_unit))
     ax.legend(fontsize="x-small")
     return figure
 
@@ -232,7 +254,7 @@ def timescales(model: Langevin, ax: Axes | None = None) -> Figure:
     ax.set_xticks(at)
     ax.set_yscale("log")
     ax.set_xlabel("mode")
-    ax.set_ylabel(_time(model.time_unit_, "time scale"))
+    ax.set_ylabel(time_label(model.time_unit_, "time scale"))
     return figure
 
 
@@ -249,6 +271,7 @@ def skill(source: Langevin | dict[str, dict[str, Any]], ax: Axes | None = None) 
     else:
         skills = source
     figure, ax = canvas(ax)
+    unit = source.time_unit_ if isinstance(source, Langevin) else None
     for k, (name, of) in enumerate(skills.items()):
         values = _relative(of, "model")
         if values is not None:
@@ -261,7 +284,7 @@ def skill(source: Langevin | dict[str, dict[str, Any]], ax: Axes | None = None) 
             ax.plot(first["leads"], values, style, color=DATA, label=label)
     ax.axhline(1.0, color="0.8", linewidth=0.8, zorder=0)
     ax.set_xscale("log")
-    ax.set_xlabel("lead")
+    ax.set_xlabel(time_label(unit, "lead"))
     ax.set_ylabel("CRPS / CRPS of climatology")
     ax.legend(fontsize="x-small")
     return figure

@@ -64,6 +64,8 @@ class Validation:
         Reasons for the verdict, the most severe first.
     rmse_over_floor : float
         Error on the correlations divided by their noise floor; NaN where nothing could be compared.
+    notes : tuple of str
+        What could not be compared, and why.
     summary : dict
         The entry "validation" of results.json.
     """
@@ -76,6 +78,7 @@ class Validation:
         self.summary = summary
         self.verdict: str = data["verdict"]
         self.reasons = tuple(Finding(**reason) for reason in data["reasons"])
+        self.notes: tuple[str, ...] = tuple(data["notes"])
         over_floor = data["rmse_over_floor"]
         self.rmse_over_floor: float = float("nan") if over_floor is None else over_floor
 

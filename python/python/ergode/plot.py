@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._core import InputError
+from ._dates import WORDS
 from ._ensemble import Ensemble
 from ._model import Langevin
 from ._plots import (
@@ -29,8 +30,10 @@ from ._plots import (
     phase_portrait,
     potential,
     skill,
+    time_label,
     timescales,
     trajectory,
+    with_unit,
 )
 from ._validation import Curve, Validation
 
@@ -97,8 +100,11 @@ def correlations(
     """
     curves = [curve for curve in _validation(source).curves(family) if len(curve.axes) == 1]
     curves = sorted(curves, key=_misfit, reverse=True)[:most]
-    label = "frequency" if family == "spectra" else "lag"
-    return _lines(curves, label, "ln power" if family == "spectra" else "", ax)
+    unit = source.time_unit_ if isinstance(source, Langevin) else None
+    if family == "spectra":
+        unit = None if unit is None else f"1/{WORDS.get(unit, unit)}"
+        return _lines(source, curves, with_unit("frequency", unit), "ln power", ax)
+    return _lines(source, curves, time_label(unit, "lag"), "correlation", ax)
 
 
 def spectrum(source: Langevin | Validation, ax: Axes | None = None, *, most: int = 9) -> Figure:
@@ -111,7 +117,7 @@ def densities(source: Langevin | Validation, ax: Axes | None = None, *, most: in
 
     On given axes the first coordinate alone.
     """
-    return _lines(_validation(source).curves("marginals")[:most], None, "probability", ax)
+    return _lines(source, _validation(source).curves("marginals")[:most], None, "probability of a cell", ax)
 
 
 def _misfit(curve: Curve) -> float:
@@ -120,9 +126,15 @@ def _misfit(curve: Curve) -> float:
     return float(np.sqrt(np.mean((model - curve.data) ** 2))) / scale
 
 
-def _lines(curves: list[Curve], along: str | None, up: str, ax: Axes | None = None) -> Figure:
+def _lines(
+    source: Langevin | Validation, curves: list[Curve], along: str | None, up: str, ax: Axes | None = None
+) -> Figure:
     if not curves:
-        raise InputError("this validation has no such curves; its notes give the reason")
+        notes = "; ".join(_validation(source).notes) or "its data do not allow them"
+        raise InputError(f"this validation has no such curves: {notes}")
+    units = {}
+    if isinstance(source, Langevin):
+        units = {name: source._unit(i) for i, name in enumerate(source.names_)}
     figure, panels = (canvas(ax)[0], [ax]) if ax is not None else _panels(len(curves), 3)
     for axes, curve in zip(panels, curves):
         name, at = curve.axes[0]
@@ -131,7 +143,7 @@ def _lines(curves: list[Curve], along: str | None, up: str, ax: Axes | None = No
         axes.plot(at, curve.data, color=_DATA, label="held-out data")
         for colour, (model, values) in zip(_MODELS, curve.models.items()):
             axes.plot(at, values, color=colour, linestyle="--", label=model)
-        axes.set_xlabel(along or name)
+        axes.set_xlabel(along or with_unit(name, units.get(name)))
         axes.set_ylabel(up)
         if along is not None:
             axes.set_title(curve.label, fontsize="small")
