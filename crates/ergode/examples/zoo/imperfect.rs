@@ -8,7 +8,7 @@ use ergode::{Control, Ensemble, ReadOptions, read_ensemble};
 use ndarray::{Array3, s};
 use serde_json::{Value, json};
 
-use crate::record::{Case, Expected, Record, Run, SEED, Setting, Truth, full, simulate};
+use crate::record::{Case, Expected, Record, Run, Setting, Truth, full, simulate};
 use crate::record::{of_system, simulate_system};
 
 /// The cases.
@@ -151,7 +151,7 @@ fn rounded(setting: &Setting, spreads: f64) -> Record {
 fn spikes(setting: &Setting) -> Record {
     let (mut values, truth) = wells(setting);
     let height = 10.0 * spread(&values);
-    let mut stream = Stream::new(SEED, Purpose::Measurement, 0);
+    let mut stream = Stream::new(setting.seed, Purpose::Measurement, 0);
     values.mapv_inplace(|x| if stream.uniform() < 1e-3 { height } else { x });
     Record::new(values, setting.interval, Some(truth))
 }
@@ -183,8 +183,8 @@ fn repeated_times(setting: &Setting) -> Record {
 
 fn thirty_samples(setting: &Setting) -> Record {
     let long = Setting {
-        interval: setting.interval,
-        quick: false,
+        scale: 1.0,
+        ..*setting
     };
     of_system("ou", &ou1(), &long, (1, 14.5))
 }
@@ -275,7 +275,7 @@ fn nanoseconds(setting: &Setting) -> Record {
     const SECOND: f64 = 1e9;
     let seconds = Setting {
         interval: setting.interval / SECOND,
-        quick: setting.quick,
+        ..*setting
     };
     let (values, _, system) = simulate_system("ou", &ou1(), &seconds, (16, 200.0));
     let times = Times::Even {

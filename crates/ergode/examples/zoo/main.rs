@@ -6,6 +6,7 @@
 //!                                                                   all cases, or those named
 //! zoo list                                                          names, expected verdicts and reasons
 //! zoo fit CASE INTERVAL [--quick] [--set KEY=VALUE]..               one fit
+//! zoo repeat CASE INTERVAL RECORDS SCALE [--set KEY=VALUE]..         fits of independent records, SCALE times as long
 //! zoo peers CASE INTERVAL [--quick] [--python INTERPRETER SCRIPT]   its peers
 //! ```
 //!
@@ -26,6 +27,7 @@ mod linear;
 mod oscillators;
 mod pairs;
 mod record;
+mod repeat;
 mod score;
 mod trial;
 mod wells;
@@ -89,7 +91,7 @@ fn run(mut arguments: Vec<String>) -> Result<String, String> {
         [task @ ("fit" | "peers"), name, interval] => {
             let (_, case) = find(name)?;
             let interval = interval.parse().map_err(|_| "INTERVAL is not a number")?;
-            let setting = Setting { interval, quick };
+            let setting = Setting::new(interval, quick);
             let python = python.as_ref().map(|(interpreter, script)| Python {
                 interpreter,
                 script,
@@ -100,6 +102,15 @@ fn run(mut arguments: Vec<String>) -> Result<String, String> {
                 _ => trial::run_peers(case, &setting, python.as_ref()),
             }
             .to_string())
+        }
+        ["repeat", name, interval, records, scale] => {
+            let (_, case) = find(name)?;
+            let number = |text: &str| -> Result<f64, String> {
+                text.parse()
+                    .map_err(|_| format!("`{text}` is not a number"))
+            };
+            let (interval, scale) = (number(interval)?, number(scale)?);
+            repeat::repeat(case, interval, number(records)? as u64, scale, &settings)
         }
         [] => {
             let chosen = all()

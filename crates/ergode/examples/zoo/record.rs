@@ -102,14 +102,25 @@ impl Case {
 pub(crate) struct Setting {
     /// Sampling interval.
     pub(crate) interval: f64,
-    /// Short records.
-    pub(crate) quick: bool,
+    /// Length of the record, in that of the whole zoo.
+    pub(crate) scale: f64,
+    /// Seed of the record.
+    pub(crate) seed: u64,
 }
 
 impl Setting {
-    /// The length of each trajectory: `full`, in quick runs a quarter of it.
+    /// The record of the whole zoo, or of quick runs, which is a quarter as long.
+    pub(crate) fn new(interval: f64, quick: bool) -> Self {
+        Self {
+            interval,
+            scale: if quick { 0.25 } else { 1.0 },
+            seed: SEED,
+        }
+    }
+
+    /// The length of each trajectory.
     fn time(&self, full: f64) -> f64 {
-        if self.quick { full / 4.0 } else { full }
+        self.scale * full
     }
 }
 
@@ -168,7 +179,7 @@ pub(crate) fn simulate_system(
     let changes = changes.as_object().unwrap_or(&none);
     let system = system_by_name(name, changes).expect("a reference system");
     let mut protocol = system.protocol();
-    protocol.simulate.seed = SEED;
+    protocol.simulate.seed = setting.seed;
     protocol.simulate.trajectories = trajectories;
     protocol.simulate.save_every = setting.interval;
     let rows = (setting.time(time) / setting.interval).round();
@@ -211,7 +222,7 @@ pub(crate) fn simulate(
     let rows = (setting.time(run.time) / setting.interval).round() as usize + 1;
     let mut values = Array3::zeros((run.trajectories, rows, dim));
     let trajectory = |index: usize, mut out: ArrayViewMut2<f64>| {
-        let stream = &mut Stream::new(SEED, Purpose::Noise, index as u64);
+        let stream = &mut Stream::new(setting.seed, Purpose::Noise, index as u64);
         let mut x = vec![0.0; dim];
         start(stream, &mut x);
         for _ in 0..(run.burn_in / dt).ceil() as usize {
