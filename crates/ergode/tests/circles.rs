@@ -223,8 +223,7 @@ fn what_angles_do_not_support_is_refused() {
     }
 }
 
-/// At half a turn between samples few equations see the first waves of D, which held-out blocks would leave out: D was
-/// constant, and 23 % off.
+/// At half a turn between samples few equations see the first waves of D; a constant D is 23 % off.
 #[test]
 fn coarse_samples_of_an_angle_show_the_first_waves_of_the_diffusion() {
     let record = wrapped(&turning(1.0, 16, 150.0));

@@ -1,6 +1,6 @@
 //! Rounded and counted values: a lattice.
 
-use super::samples::Law;
+use super::samples::{FEWEST, Law};
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity, digits};
@@ -85,7 +85,7 @@ impl Lattices {
         let of = |(i, row): (usize, &[f64])| {
             let mut row = row.to_vec();
             row.sort_by(f64::total_cmp);
-            let free = row.len() >= super::FEWEST && record.circle(i).is_none();
+            let free = row.len() >= FEWEST && record.circle(i).is_none();
             free.then(|| of_sorted(&row))?
         };
         Self {

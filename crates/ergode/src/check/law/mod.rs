@@ -8,13 +8,10 @@ mod samples;
 mod tail;
 
 pub(crate) use lattice::Lattices;
-use samples::Law;
+use samples::{FEWEST, Law};
 
 use super::excerpt::Excerpt;
 use super::report::{Angle, CheckReport};
-
-/// Samples below which laws are not looked at.
-const FEWEST: usize = 200;
 
 /// The circle on which coordinate k of an excerpt is, and the number of steps across its seam.
 pub(super) fn angle(excerpt: &Excerpt, k: usize) -> Option<(Angle, usize)> {

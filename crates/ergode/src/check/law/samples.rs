@@ -1,5 +1,8 @@
 //! The samples of one coordinate.
 
+/// Samples below which laws are not looked at.
+pub(super) const FEWEST: usize = 200;
+
 /// The samples of one coordinate.
 pub(super) struct Law<'a> {
     pub(super) name: &'a str,
