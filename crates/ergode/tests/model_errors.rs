@@ -8,7 +8,7 @@ use ergode::score::{ClosedFormConfig, fit_potential_score};
 use ergode::systems::{
     Affine2d, ExactFields, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System,
 };
-use ergode::{BurnIn, Control, Ensemble, LangevinModel, ModelField};
+use ergode::{BurnIn, Control, Ensemble, LangevinModel, ModelField, Recipe};
 use ndarray::array;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -27,7 +27,21 @@ const COVERAGE: f64 = 0.941;
 type Degrees = (usize, (usize, usize));
 
 /// Score and mobility of these degrees without a ridge, so that the span is all that may be wrong.
-fn learn(data: &Ensemble, (potential, degrees): Degrees, blocking: Blocking) -> LangevinModel {
+fn learn(data: &Ensemble, degrees: Degrees, blocking: Blocking) -> LangevinModel {
+    learn_by(Recipe::Auto, data, degrees, blocking)
+}
+
+/// The same with a drift that is made with the score.
+fn learn_with_score(data: &Ensemble, degrees: Degrees, blocking: Blocking) -> LangevinModel {
+    learn_by(Recipe::Weak, data, degrees, blocking)
+}
+
+fn learn_by(
+    recipe: Recipe,
+    data: &Ensemble,
+    (potential, degrees): Degrees,
+    blocking: Blocking,
+) -> LangevinModel {
     let control = Control::new();
     let mut closed = ClosedFormConfig {
         degrees: vec![potential],
@@ -36,6 +50,7 @@ fn learn(data: &Ensemble, (potential, degrees): Degrees, blocking: Blocking) -> 
     };
     closed.statistics.blocking = blocking;
     let recipe = RecipeConfig {
+        recipe,
         degrees: Some(degrees),
         horizon: Some(1.0),
         ridges: vec![0.0],
@@ -189,17 +204,17 @@ fn errors_are_those_of_fits_without_a_block() {
     let system = OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap();
     let data = sample(&system, 100.0, 0.1, FEW, 3);
     let (degrees, x) = ((2, (0, 0)), [1.0, 0.0, -1.0, 0.0, 1.0, 0.8]);
-    let model = learn(&data, degrees, Blocking::Trajectories);
+    let model = learn_with_score(&data, degrees, Blocking::Trajectories);
     let without = |skip: usize| {
         let others: Vec<usize> = (0..FEW).filter(|k| *k != skip).collect();
-        learn(
+        learn_with_score(
             &data.select(&others).unwrap(),
             degrees,
             Blocking::Trajectories,
         )
     };
     let others: Vec<LangevinModel> = (0..FEW).into_par_iter().map(without).collect();
-    let apart = learn(&data, degrees, Blocking::PerTrajectory(2));
+    let apart = learn_with_score(&data, degrees, Blocking::PerTrajectory(2));
     for (field, tolerance) in [
         (ModelField::Score, 1e-3),
         (ModelField::Drift, 0.3),
@@ -229,7 +244,7 @@ fn errors_are_those_of_fits_without_a_block() {
 #[test]
 fn errors_come_back_to_the_bit_or_are_missing() {
     let data = sample(&Affine2d::default(), 60.0, 0.1, 16, 2);
-    let model = learn(&data, (4, (1, 1)), Blocking::Auto);
+    let model = learn_with_score(&data, (4, (1, 1)), Blocking::Auto);
     let x = [0.1, 0.5, 3.0, -0.2, 0.4, -2.0];
     let folder = tempfile::tempdir().unwrap();
     model.save(folder.path()).unwrap();

@@ -47,7 +47,7 @@ impl Default for CheckConfig {
         Self {
             decorrelation_threshold: 0.05,
             short_fail: 20.0,
-            short_warn: 60.0,
+            short_warn: 80.0,
             coarse_warn: 1.0 / 3.0,
             coarse_fail: 1.0,
             stationarity_z: 4.5,
