@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Demo(Demo),
     Check(Check),
     Fit(Fit),
+    Accumulate(Accumulate),
+    Merge(Merge),
     Simulate(Simulate),
     Forecast(Forecast),
     Eval(Eval),
@@ -82,7 +84,7 @@ pub(crate) struct Demo {
 }
 
 /// Options for reading data files.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, PartialEq, Args)]
 pub(crate) struct Reading {
     /// Sampling interval, for files without times.
     #[arg(long, allow_negative_numbers = true)]
@@ -105,8 +107,9 @@ pub(crate) struct Reading {
 }
 
 /// Rule for rows with the same time.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Repeated {
+    #[default]
     Mean,
     First,
     Error,
@@ -167,9 +170,11 @@ pub(crate) struct Check {
         ergode fit data.npz -o run\n  \
         ergode fit data.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
         ergode fit data.npz -o run --set held_out=0.5 --set score.kind=denoising\n  \
-        ergode fit monthly.csv -o run --time-column month --set cycle.period=12")]
+        ergode fit monthly.csv -o run --time-column month --set cycle.period=12\n  \
+        ergode fit all.sums -o run")]
 pub(crate) struct Fit {
-    /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats.
+    /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats. Or sums (.sums) of
+    /// `ergode accumulate`, whose configuration decides.
     pub(crate) data: PathBuf,
     /// Run folder, created if needed.
     #[arg(short, long, value_name = "RUN")]
@@ -191,6 +196,65 @@ pub(crate) struct Fit {
     /// Set a configuration value by its dotted key in config.toml; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
+}
+
+/// Sum up what a fit needs from a record, or from some of its rows.
+///
+/// For records of any size: one call makes the plan from the whole record, others sum up parts of it in jobs of
+/// their own, `ergode merge` adds the parts, and `ergode fit all.sums` fits. Rows are read a stretch at a time.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+        ergode accumulate data.npy --dt 0.01 -o all.sums\n  \
+        ergode accumulate data.npy --dt 0.01 --write-plan plan.toml\n  \
+        ergode accumulate data.npy --dt 0.01 --plan plan.toml --rows 0:1000000 -o part-0.sums")]
+pub(crate) struct Accumulate {
+    /// File, folder of files or quoted pattern with the whole record; `ergode convert --help` lists the formats.
+    pub(crate) data: PathBuf,
+    /// File for the sums (.sums).
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Plan of the sums [default: made from the data].
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["write_plan", "config", "set", "recipe", "seed", "keep"])]
+    pub(crate) plan: Option<PathBuf>,
+    /// Write the plan to this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_plan: Option<PathBuf>,
+    /// Rows to sum up, from A up to but not including B, counted over all trajectories [default: all].
+    ///
+    /// Partners of these rows are read beyond B.
+    #[arg(long, value_name = "A:B", value_parser = crate::accumulate::parse_rows)]
+    pub(crate) rows: Option<std::ops::Range<usize>>,
+    /// Numbers of rows that the sums keep as they are, to validate the fit [default: 4194304].
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<usize>,
+    /// Configuration file of the fit in TOML.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// How the fit will estimate the mobility: auto, semigroup or generator [default: auto].
+    #[arg(long)]
+    pub(crate) recipe: Option<RecipeName>,
+    /// Random seed of the fit [default: 0].
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// Set a configuration value of the fit by its dotted key in config.toml; may be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// Add up sums of parts of a record.
+///
+/// The parts must have the same plan and no rows in common.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  ergode merge part-*.sums -o all.sums")]
+pub(crate) struct Merge {
+    /// Sums of `ergode accumulate`.
+    #[arg(required = true, value_name = "PART")]
+    pub(crate) parts: Vec<PathBuf>,
+    /// File for all of them (.sums).
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -2,20 +2,29 @@
 
 use std::path::Path;
 
+use ergode::pipeline::{Sums, fit_sums};
 use ergode::systems::ExactFields;
 use ergode::{
     Ensemble, Error, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder, Verdict, fit_with,
     read_ensemble,
 };
 
-use crate::args::{DeviceName, Fit, RecipeName};
+use crate::args::{DeviceName, Fit, Reading, RecipeName};
 use crate::output::{Failed, read_text, report, shown};
 use crate::progress::watched;
 use crate::summary::conclude;
 
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
-    let config = config(arguments)?;
+    if arguments
+        .data
+        .extension()
+        .is_some_and(|name| name == "sums")
+    {
+        return of_sums(arguments, json);
+    }
+    let changes = (arguments.config.as_deref(), &arguments.set[..]);
+    let config = configured(changes, arguments.seed, arguments.recipe)?;
     let options = arguments.reading.options();
     let ensemble = watched("reading", |control| {
         read_ensemble(&arguments.data, &options, control)
@@ -24,9 +33,40 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     conclude(&fitted, &arguments.output, json)
 }
 
+/// Fit sums instead of a record, with the configuration of their plan.
+fn of_sums(arguments: &Fit, json: bool) -> Result<(), Failed> {
+    if arguments.config.is_some() || arguments.reading != Reading::default() {
+        return Err(Failed::input(
+            "sums have the configuration and the columns of their plan; leave out --config and options for reading",
+        ));
+    }
+    let sums = watched("reading", |_| Sums::load(&arguments.data))?;
+    let config = changed(
+        sums.plan().config(),
+        &arguments.set,
+        arguments.seed,
+        arguments.recipe,
+    )?;
+    let folder = RunFolder::open(&arguments.output)?;
+    let fitted = watched("fitting", |control| {
+        let options = FitOptions {
+            folder: Some(&folder),
+            exact: None,
+            control: Some(control),
+        };
+        fit_sums(&sums, &config, options)
+    });
+    let fitted = fitted.map_err(|error| resumable(error, &arguments.output))?;
+    conclude(&fitted, &arguments.output, json)
+}
+
 /// The configuration file, then the changes of the command line.
-fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
-    let base = match &arguments.config {
+pub(crate) fn configured(
+    (file, set): (Option<&Path>, &[String]),
+    seed: Option<u64>,
+    recipe: Option<RecipeName>,
+) -> Result<FitConfig, Failed> {
+    let base = match file {
         None => FitConfig::default(),
         Some(path) => {
             let text = read_text(path)?;
@@ -34,11 +74,19 @@ fn config(arguments: &Fit) -> Result<FitConfig, Failed> {
                 .map_err(|error| Failed::input(format!("{}: {error}", shown(path))))?
         }
     };
-    let mut config = base.with_changes(&arguments.set)?;
-    config.seed = arguments.seed.unwrap_or(config.seed);
-    config.mobility.recipe = arguments
-        .recipe
-        .map_or(config.mobility.recipe, Recipe::from);
+    changed(&base, set, seed, recipe)
+}
+
+/// A configuration with the changes of the command line.
+fn changed(
+    base: &FitConfig,
+    set: &[String],
+    seed: Option<u64>,
+    recipe: Option<RecipeName>,
+) -> Result<FitConfig, Failed> {
+    let mut config = base.with_changes(set)?;
+    config.seed = seed.unwrap_or(config.seed);
+    config.mobility.recipe = recipe.map_or(config.mobility.recipe, Recipe::from);
     config.check()?;
     Ok(config)
 }

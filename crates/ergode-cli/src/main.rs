@@ -1,5 +1,6 @@
 //! The command line of Ergode.
 
+mod accumulate;
 mod args;
 mod check;
 mod completions;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo::run(demo, json),
         Command::Check(check) => check::run(check, json),
         Command::Fit(fit) => fit::run(fit, json),
+        Command::Accumulate(accumulate) => accumulate::run(accumulate, json),
+        Command::Merge(merge) => accumulate::merge(merge, json),
         Command::Simulate(simulate) => simulate::run(simulate, json),
         Command::Forecast(forecast) => forecast::run(forecast, json),
         Command::Eval(eval) => eval::run(eval, json),

@@ -645,3 +645,71 @@ fn the_doctor_knows_the_machine_and_manual_pages_are_written() {
     let page = std::fs::read_to_string(at.join("pages/ergode-fit.1")).unwrap();
     assert!(page.contains("\\-\\-recipe"), "{page}");
 }
+
+/// Sums of parts, merged in any order, give the numbers of the fit of the whole record; parts that do not belong
+/// together are refused.
+#[test]
+fn slow_sums_of_parts_fit_as_the_whole_record() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let system = ["generate", "ou", "-o", "a.npy", "--time", "150"];
+    let sampling = ["--save-every", "0.1", "--trajectories", "4"];
+    json(&ergode(at, &[&system[..], &sampling, &["--json"]].concat()));
+    let step = ["--set", "simulate.dt=0.02"];
+    let dt = ["--dt", "0.1", "--json"];
+    let whole = ["fit", "a.npy", "-o", "whole"];
+    let whole = json(&ergode(at, &[&whole[..], &step, &dt].concat()));
+    let plan = ["accumulate", "a.npy", "--write-plan", "plan.toml"];
+    let plan = json(&ergode(at, &[&plan[..], &step, &dt].concat()));
+    assert_eq!(plan["rows"], 4 * 1501);
+    for (rows, part) in [
+        ("0:700", "1.sums"),
+        ("700:701", "2.sums"),
+        ("701:6004", "3.sums"),
+    ] {
+        let part = [
+            "accumulate",
+            "a.npy",
+            "--plan",
+            "plan.toml",
+            "--rows",
+            rows,
+            "-o",
+            part,
+        ];
+        json(&ergode(at, &[&part[..], &dt].concat()));
+    }
+    let merged = [
+        "merge", "3.sums", "1.sums", "2.sums", "-o", "all.sums", "--json",
+    ];
+    assert_eq!(json(&ergode(at, &merged))["counted"], 6004);
+    let fitted = json(&ergode(at, &["fit", "all.sums", "-o", "run", "--json"]));
+    let coefficients = |results: &Value| results["mobility"]["coefficients"].clone();
+    let (expected, found) = (coefficients(&whole), coefficients(&fitted));
+    for (label, value) in expected.as_object().unwrap() {
+        let (a, b) = (&value["value"], &found[label]["value"]);
+        let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+        let scale = a.abs().max(value["stderr"].as_f64().unwrap());
+        assert!((a - b).abs() < 1e-9 * scale, "{label}: {a} and {b}");
+    }
+    assert_eq!(
+        whole["validation"]["verdict"],
+        fitted["validation"]["verdict"]
+    );
+    let refused = |arguments: &[&str]| {
+        let (code, message) = failure(at, arguments);
+        assert_eq!(code, 2, "{message}");
+        message
+    };
+    let twice = refused(&["merge", "1.sums", "1.sums", "-o", "b.sums"]);
+    assert!(twice.contains("rows 0:700 are counted twice"), "{twice}");
+    let missing = refused(&["fit", "1.sums", "-o", "c"]);
+    assert!(missing.contains("rows 700:6004"), "{missing}");
+    let changed = ["fit", "all.sums", "-o", "d", "--recipe", "weak"];
+    assert!(refused(&changed).contains("mobility cannot be changed"));
+    let bytes = std::fs::read(at.join("1.sums")).unwrap();
+    std::fs::write(at.join("cut.sums"), &bytes[..bytes.len() / 2]).unwrap();
+    let cut = refused(&["merge", "cut.sums", "2.sums", "-o", "b.sums"]);
+    assert!(cut.contains("cut.sums: is truncated"), "{cut}");
+    assert!(!at.join("b.sums").exists());
+}

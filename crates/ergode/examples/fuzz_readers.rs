@@ -1,6 +1,6 @@
 //! Reads damaged files for a while: `cargo run --release -p ergode --example fuzz_readers -- SECONDS [SEED]`.
 //!
-//! The files of `tests/corpus`, written by other programs, are changed at random and read. A panic, an
+//! The files of `tests/corpus`, written by other programs, and sums of a small record are changed at random and read. A panic, an
 //! allocation that no such file justifies, or a file that takes seconds is printed and kept, and makes
 //! the exit code 1. The same seed changes the files in the same way.
 
@@ -10,7 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ergode::{Control, ReadOptions, read_ensemble};
+use std::sync::Arc;
+
+use ergode::pipeline::{Sums, SumsPlan};
+use ergode::systems::{OrnsteinUhlenbeck, System as _, generate};
+use ergode::{Control, FitConfig, ReadOptions, read_ensemble};
 
 /// Bytes that may be in use at once: seeds have a few thousand, and numbers take up to 32768 times the
 /// room that they have in a file.
@@ -114,6 +118,34 @@ fn seeds(corpus: &Path) -> Vec<Seed> {
         .collect()
 }
 
+/// The name of the seed that holds sums.
+const SUMS: &str = "part.sums";
+/// Bytes of the length and the checksum of sums.
+const SEAL: usize = 8;
+
+/// Sums of a small record.
+fn sums() -> Seed {
+    let system = OrnsteinUhlenbeck::new(Default::default()).expect("a system");
+    let mut protocol = system.protocol();
+    protocol.simulate.time = 40.0;
+    protocol.simulate.save_every = 0.2;
+    protocol.simulate.trajectories = 2;
+    let control = Control::new();
+    let record = generate(&system, &protocol, &control)
+        .expect("a record")
+        .ensemble;
+    let config = FitConfig::default()
+        .with_changes(&["mobility.max_degrees=[0,1]".to_owned()])
+        .expect("a configuration");
+    let plan = SumsPlan::new(&record, &config, &control).expect("a plan");
+    let sums = Sums::of_ensemble(&Arc::new(plan), &record, None, &control);
+    let bytes = sums.and_then(|sums| sums.to_bytes()).expect("sums");
+    Seed {
+        name: SUMS.to_owned(),
+        files: vec![(PathBuf::new(), bytes)],
+    }
+}
+
 /// Changes some bytes, or cuts, repeats or mixes pieces.
 fn damage(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     const INTERESTING: [u64; 8] = [
@@ -189,7 +221,14 @@ fn main() {
     };
     let (seconds, seed) = (number(60), number(1));
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let seeds = seeds(&corpus);
+    let mut seeds = seeds(&corpus);
+    // As often as a third of all others.
+    let copies = seeds.len().div_ceil(3);
+    let of_sums = sums();
+    seeds.extend((0..copies).map(|_| Seed {
+        name: of_sums.name.clone(),
+        files: of_sums.files.clone(),
+    }));
     let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let kept = std::env::temp_dir().join("ergode-fuzz");
@@ -204,7 +243,16 @@ fn main() {
         let file = random.below(chosen.files.len());
         let other = &seeds[random.below(seeds.len())].files[0].1;
         let mut files = chosen.files.clone();
-        damage(&mut files[file].1, other, &mut random);
+        let is_sums = chosen.name == SUMS;
+        if is_sums && random.below(4) > 0 {
+            // A right length and checksum let the reader come to the rest.
+            let bytes = &mut files[file].1;
+            bytes.truncate(bytes.len() - SEAL);
+            damage(bytes, other, &mut random);
+            *bytes = Sums::sealed(std::mem::take(bytes));
+        } else {
+            damage(&mut files[file].1, other, &mut random);
+        }
         let path = folder.path().join(&chosen.name);
         let damaged = Seed {
             name: chosen.name.clone(),
@@ -213,8 +261,10 @@ fn main() {
         write(&path, &damaged);
         let (before, began) = (LIVE.load(Ordering::Relaxed), Instant::now());
         PEAK.store(before, Ordering::Relaxed);
-        let outcome =
-            std::panic::catch_unwind(|| read_ensemble(&path, &options, &Control::new()).is_ok());
+        let outcome = std::panic::catch_unwind(|| match is_sums {
+            true => Sums::load(&path).is_ok(),
+            false => read_ensemble(&path, &options, &Control::new()).is_ok(),
+        });
         let used = PEAK.load(Ordering::Relaxed).saturating_sub(before);
         let took = began.elapsed();
         (most, slowest) = (most.max(used), slowest.max(took));

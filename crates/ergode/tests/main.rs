@@ -44,6 +44,7 @@ mod score_fields;
 mod score_neural;
 mod simulate;
 mod space_walls;
+mod sums;
 mod support;
 mod systems;
 mod systems_stationary;

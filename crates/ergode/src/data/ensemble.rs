@@ -6,6 +6,7 @@ use ndarray::{ArcArray3, Array2, Axis};
 
 use super::circle::Circle;
 use super::scan::{Scan, Segment, scan};
+use super::shared::SharedRows;
 use super::trajectory::{Times, Trajectory};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -128,6 +129,29 @@ impl Ensemble {
             })
             .collect();
         Self::new(trajectories)
+    }
+
+    /// A record of which only the layout is known: rows of every trajectory, and the segments that hold samples.
+    /// Its values are zero.
+    pub(crate) fn hollow(
+        lengths: &[usize],
+        dim: usize,
+        interval: f64,
+        segments: Vec<Segment>,
+    ) -> Self {
+        let hollow =
+            |rows: &usize| Trajectory::new(SharedRows::hollow(*rows, dim), Times::every(interval));
+        Self {
+            trajectories: lengths.iter().map(hollow).collect(),
+            names: default_names(dim),
+            units: None,
+            samples: segments.iter().map(|s| s.rows.len()).sum(),
+            segments,
+            partial_gaps: 0,
+            repeated_rows: 0,
+            circles: Vec::new(),
+            walls: Vec::new(),
+        }
     }
 
     /// The same ensemble with other names for its coordinates.

@@ -50,6 +50,17 @@ impl SharedRows {
         })
     }
 
+    /// Rows that are all zero and take no memory: for a record of which only the layout is known.
+    pub(super) fn hollow(rows: usize, dim: usize) -> Self {
+        Self {
+            owner: Arc::new(vec![0.0; dim]),
+            first: 0,
+            rows,
+            dim,
+            stride: 0,
+        }
+    }
+
     /// The values, (time, dimension).
     pub fn view(&self) -> ArrayView2<'_, f64> {
         let numbers = &(*self.owner).as_ref()[self.first..];

@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 /// Trajectories with more than this share of all samples are cut, and their ends held out.
 const LONG: f64 = 0.125;
 
+/// Every so many rows of one trajectory: its index, the rows, every how many.
+pub(crate) type Cut = (usize, Range<usize>, usize);
+
 /// Samples of one trajectory, and where it is cut.
 struct Part {
     trajectory: usize,
@@ -31,6 +34,12 @@ impl Ensemble {
     /// # Errors
     /// When the fraction is not between 0 and 1, or a part would be empty.
     pub fn split(&self, fraction: f64, gap: f64) -> Result<(Self, Self)> {
+        let [kept, held] = self.split_rows(fraction, gap)?;
+        Ok((self.cut(&kept)?, self.cut(&held)?))
+    }
+
+    /// The rows of either part of [`Ensemble::split`].
+    pub(crate) fn split_rows(&self, fraction: f64, gap: f64) -> Result<[Vec<Cut>; 2]> {
         if !(fraction > 0.0 && fraction < 1.0) {
             return Err(Error::input(format!(
                 "a held-out fraction of {fraction} is out of range; give a fraction between 0 and 1"
@@ -60,7 +69,7 @@ impl Ensemble {
                 "the record is too short to hold out a fraction of {fraction}; give a longer record"
             )));
         }
-        Ok((self.cut(&kept)?, self.cut(&held)?))
+        Ok([kept, held])
     }
 
     /// The trajectories that have samples, the long ones cut.
@@ -160,16 +169,24 @@ impl Ensemble {
     /// # Errors
     /// When only gaps would be left.
     pub(crate) fn excerpt(&self, most: usize) -> Result<Cow<'_, Self>> {
+        Ok(match self.excerpt_rows(most) {
+            None => Cow::Borrowed(self),
+            Some(pieces) => Cow::Owned(self.cut(&pieces)?),
+        })
+    }
+
+    /// The rows of [`Ensemble::excerpt`]; none where it is the whole record.
+    pub(crate) fn excerpt_rows(&self, most: usize) -> Option<Vec<Cut>> {
         const STRETCHES: usize = 64;
         let lengths = self.trajectories().iter().map(Trajectory::len);
         let total: usize = lengths.clone().sum();
         if total <= most {
-            return Ok(Cow::Borrowed(self));
+            return None;
         }
         let longest = lengths.max().unwrap_or(1);
         let length = (most / STRETCHES).clamp(1, longest);
         let count = most.div_ceil(length);
-        let mut pieces: Vec<(usize, Range<usize>, usize)> = Vec::with_capacity(count);
+        let mut pieces: Vec<Cut> = Vec::with_capacity(count);
         let (mut k, mut before) = (0, 0);
         for piece in 0..count {
             let place = (total as u128 * piece as u128 / count as u128) as usize;
@@ -188,7 +205,7 @@ impl Ensemble {
                 pieces.push((k, start..end, 1));
             }
         }
-        Ok(Cow::Owned(self.cut(&pieces)?))
+        Some(pieces)
     }
 }
 

@@ -138,16 +138,10 @@ impl Support {
                 .map(|c| of(c).reduce(pick).expect("there is a site"))
                 .collect()
         };
-        let points = (ensemble.samples() * (dim / components)) as f64;
+        let points = ensemble.samples() * (dim / components);
         let circles: Vec<bool> = (0..components).map(|c| standardiser.is_circle(c)).collect();
-        let walled = circles.iter().filter(|circle| !**circle).count().max(1);
-        let per_axis = (points / SAMPLES_PER_CELL).powf(1.0 / walled as f64);
-        let mut grid = Grid::new(
-            over_sites(&low, f64::min),
-            over_sites(&high, f64::max),
-            (per_axis as usize).clamp(1, MOST_CELLS[walled - 1]),
-        )
-        .with_circles(&circles);
+        let (low, high) = (over_sites(&low, f64::min), over_sites(&high, f64::max));
+        let mut grid = Grid::for_points(low, high, &circles, points);
         let count = grid.nearest.len();
         control.begin(ensemble.samples() as u64);
         let occupied = blocks(ensemble)
@@ -157,9 +151,7 @@ impl Support {
                 ensemble.trajectories()[*k].copy_rows(range.clone(), rows);
                 standardiser.forward(rows);
                 let mut occupied = vec![false; count];
-                for point in rows.chunks_exact(components) {
-                    occupied[grid.cell(point)] = true;
-                }
+                grid.occupy(rows, &mut occupied);
                 control.advance(range.len() as u64)?;
                 Ok(occupied)
             })
@@ -230,6 +222,76 @@ impl Support {
     }
 }
 
+/// The box of a support, and which of its cells hold samples: what parts of a record add to.
+///
+/// In more than three dimensions the support is the box, and there are no cells.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SupportCells {
+    grid: Option<Grid>,
+    low: Vec<f64>,
+    high: Vec<f64>,
+    occupied: Vec<bool>,
+}
+
+impl SupportCells {
+    /// Cells for so many samples in this box of standardised coordinates, none of which is an angle.
+    pub(crate) fn new(low: &[f64], high: &[f64], samples: usize) -> Self {
+        let (low, high, dim) = (low.to_vec(), high.to_vec(), low.len());
+        let grid = (dim <= MOST_CELLS.len())
+            .then(|| Grid::for_points(low.clone(), high.clone(), &vec![false; dim], samples));
+        let count = grid.as_ref().map_or(0, |grid| grid.nearest.len());
+        Self {
+            grid,
+            low,
+            high,
+            occupied: vec![false; count],
+        }
+    }
+
+    /// Marks the cells of standardised points.
+    pub(crate) fn add(&mut self, points: &[f64]) {
+        if let Some(grid) = &self.grid {
+            grid.occupy(points, &mut self.occupied);
+        }
+    }
+
+    /// Which cells are occupied.
+    pub(crate) fn occupied(&self) -> &[bool] {
+        &self.occupied
+    }
+
+    /// Marks more cells.
+    pub(crate) fn join(&mut self, occupied: &[bool]) {
+        self.occupied = either(std::mem::take(&mut self.occupied), occupied.to_vec());
+    }
+
+    /// The support.
+    ///
+    /// # Errors
+    /// When no cell is occupied.
+    pub(crate) fn support(&self) -> Result<Support> {
+        let grids = match &self.grid {
+            Some(_) if !self.occupied.contains(&true) => {
+                return Err(Error::input(
+                    "there are no samples in the box of the support",
+                ));
+            }
+            Some(grid) => {
+                let mut grid = grid.clone();
+                grid.keep(&self.occupied);
+                vec![grid]
+            }
+            None => (self.low.iter().zip(&self.high))
+                .map(|(low, high)| Grid::new(vec![*low], vec![*high], 1))
+                .collect(),
+        };
+        Ok(Support {
+            dim: self.low.len(),
+            grids,
+        })
+    }
+}
+
 impl Grid {
     /// A box of which every cell belongs to the support.
     fn new(low: Vec<f64>, high: Vec<f64>, per_axis: usize) -> Self {
@@ -240,6 +302,21 @@ impl Grid {
             high,
             cells,
             circles: Vec::new(),
+        }
+    }
+
+    /// A box in cells for so many points, each with a few if they filled it evenly.
+    fn for_points(low: Vec<f64>, high: Vec<f64>, circles: &[bool], points: usize) -> Self {
+        let walled = circles.iter().filter(|circle| !**circle).count().max(1);
+        let per_axis = (points as f64 / SAMPLES_PER_CELL).powf(1.0 / walled as f64);
+        let cells = (per_axis as usize).clamp(1, MOST_CELLS[walled - 1]);
+        Self::new(low, high, cells).with_circles(circles)
+    }
+
+    /// Marks the cells of standardised points.
+    fn occupy(&self, points: &[f64], occupied: &mut [bool]) {
+        for point in points.chunks_exact(self.dim()) {
+            occupied[self.cell(point)] = true;
         }
     }
 

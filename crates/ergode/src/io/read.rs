@@ -216,4 +216,22 @@ impl Source for Chain {
             self.next += 1;
         }
     }
+
+    fn seek(&mut self, trajectory: usize, row: usize) -> Result<()> {
+        while let Some(file) = self.files.get(self.next) {
+            let mut source = open_file(file, &self.options)?;
+            let Some(count) = source.trajectories() else {
+                return Ok(());
+            };
+            if self.before + count > trajectory {
+                source.seek(trajectory - self.before, row)?;
+                self.last = trajectory;
+                (self.open, self.next) = (Some(source), self.next + 1);
+                return Ok(());
+            }
+            (self.before, self.last) = (self.before + count, self.before + count);
+            self.next += 1;
+        }
+        Ok(())
+    }
 }

@@ -56,6 +56,20 @@ pub(crate) trait Source {
     /// # Errors
     /// When the file cannot be read or its content is invalid; the error names the file.
     fn next_block(&mut self) -> Result<Option<Block>>;
+
+    /// Leaves out rows before this one, or some of them, where that saves reading.
+    ///
+    /// # Errors
+    /// As for [`Source::next_block`].
+    fn seek(&mut self, trajectory: usize, row: usize) -> Result<()> {
+        let _ = (trajectory, row);
+        Ok(())
+    }
+
+    /// Number of trajectories, where it is known before they are read.
+    fn trajectories(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// A file to which rows are written in order; it appears under its name when it is complete.
@@ -228,6 +242,14 @@ impl Source for Picked {
             block
         }))
     }
+
+    fn seek(&mut self, trajectory: usize, row: usize) -> Result<()> {
+        self.source.seek(trajectory, row)
+    }
+
+    fn trajectories(&self) -> Option<usize> {
+        self.source.trajectories()
+    }
 }
 
 /// The rows of an ensemble in memory.
@@ -283,5 +305,15 @@ impl Source for MemorySource {
             values,
             times: (start..end).map(|i| trajectory.time(i)).collect(),
         }))
+    }
+
+    fn seek(&mut self, trajectory: usize, row: usize) -> Result<()> {
+        let rows = self.ensemble.trajectories().get(trajectory);
+        self.next = (trajectory, row.min(rows.map_or(0, Trajectory::len)));
+        Ok(())
+    }
+
+    fn trajectories(&self) -> Option<usize> {
+        Some(self.ensemble.len())
     }
 }

@@ -6,7 +6,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 use ndarray::{ArrayView3, s};
 
-use super::blocks::{Block, BlockId, Blocking, over_blocks};
+use super::blocks::{Block, BlockId, Blocking, by_block, over_blocks};
 use super::grid::{LagGrid, Subsample};
 use super::sums::{LaggedSums, PairSums};
 use crate::control::Control;
@@ -56,11 +56,24 @@ pub(crate) fn accumulate_moments(
     starts: &Starts,
     control: &Control,
 ) -> Result<LaggedSums> {
+    let sums = moments_of_shard(ensemble, standardiser, degree, starts, control)?;
+    sums.require_pairs()?;
+    Ok(sums)
+}
+
+/// [`accumulate_moments`] of a part of the data, which may have no sample.
+pub(crate) fn moments_of_shard(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    degree: usize,
+    starts: &Starts,
+    control: &Control,
+) -> Result<LaggedSums> {
     let constant = Monomials::new(ensemble.names(), 0..=0)?;
     let monomials = Monomials::of(ensemble.names(), standardiser, 0..=degree)?;
     let monomials = Standardised::new(standardiser.clone(), monomials);
     let zero = LagGrid::for_ensemble(ensemble, &[0.0])?;
-    accumulate_starts(ensemble, &constant, &monomials, &zero, starts, control)
+    accumulate_shard(ensemble, &constant, &monomials, &zero, starts, control)
 }
 
 /// Sums of φ_m(x_t) B_n(x_0) over the pairs of `ensemble`.
@@ -114,7 +127,7 @@ pub(crate) fn accumulate_shard(
         grid: grid.clone(),
         future: future.labels().to_vec(),
         initial: initial.labels().to_vec(),
-        blocks,
+        blocks: by_block(blocks, |sum, part| sum.add(part, 1.0)),
     })
 }
 

@@ -1,5 +1,7 @@
 //! Blocks of initial samples: the units of every standard error.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use rayon::prelude::*;
@@ -280,6 +282,23 @@ pub(crate) fn over_blocks<T: Send>(
     control.begin(ensemble.samples() as u64);
     let done = blocks.par_iter().map(|block| Ok((block.id, work(block)?)));
     ensemble.intact(done.collect())
+}
+
+/// Adds up what belongs to the same block.
+pub(crate) fn by_block<T>(
+    parts: impl IntoIterator<Item = (BlockId, T)>,
+    add: impl Fn(&mut T, &T),
+) -> Vec<(BlockId, T)> {
+    let mut all: BTreeMap<BlockId, T> = BTreeMap::new();
+    for (id, part) in parts {
+        match all.entry(id) {
+            Entry::Occupied(mut sum) => add(sum.get_mut(), &part),
+            Entry::Vacant(place) => {
+                place.insert(part);
+            }
+        }
+    }
+    all.into_iter().collect()
 }
 
 /// Calls `visit` with `size` items at a time, the last time with fewer: blocks of a long record have more

@@ -8,15 +8,17 @@ mod integral;
 mod jackknife;
 mod lasting;
 mod pool;
+mod shard;
 mod sums;
 mod tiles;
 
 pub use accumulate::{LaggedConfig, accumulate_lagged};
 pub(crate) use accumulate::{
     Starts, accumulate_blocks, accumulate_moments, accumulate_shard, accumulate_starts,
+    moments_of_shard,
 };
-pub(crate) use blocks::over_blocks;
 pub use blocks::{BlockId, Blocking};
+pub(crate) use blocks::{by_block, over_blocks};
 pub use derivative::{LocalPolynomial, choose_bandwidth};
 pub use grid::{LagGrid, Subsample};
 pub use integral::{IntegralRule, relaxation_rates};

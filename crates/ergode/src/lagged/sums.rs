@@ -1,14 +1,12 @@
 //! Sums over pairs, kept per block; everything else is computed from them.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-
 use ndarray::{Array, Array1, Array2, Array3, ArrayView, Axis, Dimension};
 use serde::{Deserialize, Serialize};
 
-use super::blocks::BlockId;
+use super::blocks::{BlockId, by_block};
 use super::grid::LagGrid;
 use super::jackknife::Jackknife;
+use crate::data::{Packed, pack};
 use crate::error::{Error, Result};
 
 /// Σ φ_m(x_t) B_n(x_0) over the pairs of every lag and block.
@@ -64,7 +62,31 @@ impl PairSums {
         }
     }
 
-    fn add(&mut self, other: &Self, sign: f64) {
+    /// Appends the numbers.
+    pub(super) fn pack(&self, out: &mut Vec<u8>) {
+        pack(&self.pairs, out);
+        pack(&self.separations, out);
+        pack(&self.scatter, out);
+        pack(&self.future, out);
+        pack(&self.initial, out);
+        pack(&self.products, out);
+    }
+
+    /// The sums with these numbers.
+    pub(super) fn unpack(grid: &LagGrid, m: usize, n: usize, numbers: &mut Packed) -> Result<Self> {
+        let lags = grid.len();
+        Ok(Self {
+            ends_off: grid.ends_off(),
+            pairs: numbers.vector(lags)?,
+            separations: numbers.vector(lags)?,
+            scatter: numbers.vector(lags)?,
+            future: numbers.matrix((lags, m))?,
+            initial: numbers.matrix((lags, n))?,
+            products: numbers.cube((lags, m, n))?,
+        })
+    }
+
+    pub(super) fn add(&mut self, other: &Self, sign: f64) {
         self.pairs.scaled_add(sign, &other.pairs);
         self.separations.scaled_add(sign, &other.separations);
         self.scatter.scaled_add(sign, &other.scatter);
@@ -173,22 +195,52 @@ impl LaggedSums {
 
     /// Add up shards of like statistics, whose blocks may be parts of the same.
     pub(crate) fn added(mut self, others: impl IntoIterator<Item = Self>) -> Result<Self> {
-        let mut all: BTreeMap<BlockId, PairSums> = self.blocks.into_iter().collect();
-        for (id, block) in others.into_iter().flat_map(|shard| shard.blocks) {
-            match all.entry(id) {
-                Entry::Occupied(mut sum) => sum.get_mut().add(&block, 1.0),
-                Entry::Vacant(place) => {
-                    place.insert(block);
-                }
-            }
-        }
-        self.blocks = all.into_iter().collect();
+        others.into_iter().for_each(|shard| self.join(shard));
         self.require_pairs()?;
         Ok(self)
     }
 
+    /// Sums of these functions without a block.
+    pub(crate) fn empty(grid: &LagGrid, future: &[String], initial: &[String]) -> Self {
+        Self {
+            grid: grid.clone(),
+            future: future.to_vec(),
+            initial: initial.to_vec(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Adds a part of like statistics, whose blocks may be parts of the same.
+    pub(crate) fn join(&mut self, other: Self) {
+        let mine = std::mem::take(&mut self.blocks);
+        let all = mine.into_iter().chain(other.blocks);
+        self.blocks = by_block(all, |sum, part| sum.add(part, 1.0));
+    }
+
+    /// Appends the numbers of all blocks.
+    pub(crate) fn pack(&self, out: &mut Vec<u8>) {
+        self.blocks.iter().for_each(|(_, block)| block.pack(out));
+    }
+
+    /// Sums of these functions with the numbers of these blocks.
+    ///
+    /// # Errors
+    /// When there are too few numbers.
+    pub(crate) fn unpack(
+        mut empty: Self,
+        blocks: &[BlockId],
+        numbers: &mut Packed,
+    ) -> Result<Self> {
+        let (m, n) = (empty.future.len(), empty.initial.len());
+        for id in blocks {
+            let block = PairSums::unpack(&empty.grid, m, n, numbers)?;
+            empty.blocks.push((*id, block));
+        }
+        Ok(empty)
+    }
+
     /// Refuse sums without pairs at one of the lags.
-    pub(super) fn require_pairs(&self) -> Result<()> {
+    pub(crate) fn require_pairs(&self) -> Result<()> {
         match self.total().pairs.iter().position(|n| *n == 0.0) {
             None => Ok(()),
             Some(lag) => Err(Error::input(format!(

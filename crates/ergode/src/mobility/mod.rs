@@ -55,6 +55,7 @@ pub use lattice::{
 };
 pub use linear::LinearMobility;
 pub use linear_equations::{Design, LinearEquations, LinearPlan};
+pub(crate) use moments::polynomials_of_shard;
 pub use moments::{
     Expectations, PolynomialConfig, PolynomialSums, accumulate_polynomials,
     accumulate_site_polynomials, doubling_lags,
@@ -71,6 +72,7 @@ pub use paper::{
 pub use positive::refine_positive;
 pub(crate) use positive::tail_violation;
 pub use recipe::{Recipe, RecipeConfig, RecipeFit, fit_mobility_recipe};
+pub(crate) use recipe::{RecipeSums, fit_mobility_sums, recipe_statistics};
 pub(crate) use result::GOOD_CHI2;
 pub use result::{MobilityFit, Positivity, RidgeTrial, Rung};
 pub use semigroup::{Semigroup, SemigroupConfig};

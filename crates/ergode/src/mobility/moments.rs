@@ -16,7 +16,7 @@ use crate::data::{Ensemble, Standardiser};
 use crate::error::{Error, Result};
 use crate::lagged::{
     BlockId, LagGrid, LaggedConfig, LaggedSums, PairSums, Starts, accumulate_moments,
-    accumulate_starts,
+    accumulate_shard, accumulate_starts, moments_of_shard,
 };
 use crate::observable::{
     Functions, Moments, Monomials, NoiseRemoval, Standardised, exponents, index,
@@ -123,13 +123,7 @@ fn accumulate_from(
     starts: &Starts,
     control: &Control,
 ) -> Result<PolynomialSums> {
-    let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
-        Ok(Standardised::new(
-            standardiser.clone(),
-            Monomials::of(ensemble.names(), standardiser, 0..=degree)?,
-        ))
-    };
-    let (future, initial) = (up_to(config.future_degree)?, up_to(config.initial_degree)?);
+    let [future, initial] = ends_of(ensemble.names(), standardiser, config)?;
     let ends = (&future as &dyn Functions, &initial as &dyn Functions);
     accumulate_between(ends, ensemble, standardiser, config, starts, control)
 }
@@ -168,6 +162,39 @@ fn accumulate_between(
     })
 }
 
+/// [`accumulate_polynomials`] of a part of the data, of pairs that begin with given samples, which may have none at
+/// some lags; the pieces that [`PolynomialSums::of_parts`] takes.
+pub(crate) fn polynomials_of_shard(
+    ensemble: &Ensemble,
+    standardiser: &Standardiser,
+    config: &PolynomialConfig,
+    starts: &Starts,
+    control: &Control,
+) -> Result<[LaggedSums; 2]> {
+    let names = ensemble.names();
+    let [future, initial] = ends_of(names, standardiser, config)?;
+    let grid = LagGrid::for_ensemble(ensemble, &config.lags)?;
+    let lagged = accumulate_shard(ensemble, &future, &initial, &grid, starts, control)?;
+    let degree = config.moment_degree;
+    let moments = moments_of_shard(ensemble, standardiser, degree, starts, control)?;
+    Ok([moments, lagged])
+}
+
+/// The monomials at the later and at the earlier time.
+fn ends_of(
+    names: &[String],
+    standardiser: &Standardiser,
+    config: &PolynomialConfig,
+) -> Result<[Standardised<Monomials>; 2]> {
+    let up_to = |degree: usize| -> Result<Standardised<Monomials>> {
+        Ok(Standardised::new(
+            standardiser.clone(),
+            Monomials::of(names, standardiser, 0..=degree)?,
+        ))
+    };
+    Ok([up_to(config.future_degree)?, up_to(config.initial_degree)?])
+}
+
 /// The sums over the sites of a ring, in the raw components of one site; the blocks are those of the
 /// ensemble, stretches of whole states.
 ///
@@ -189,6 +216,55 @@ pub fn accumulate_site_polynomials(
 }
 
 impl PolynomialSums {
+    /// Moments and lagged sums of evenly sampled data without a block, for a sampling interval.
+    ///
+    /// # Errors
+    /// When there are too many monomials, or the lags are not whole numbers of intervals.
+    pub(crate) fn empty_parts(
+        names: &[String],
+        standardiser: &Standardiser,
+        config: &PolynomialConfig,
+        interval: f64,
+    ) -> Result<[LaggedSums; 2]> {
+        let [future, initial] = ends_of(names, standardiser, config)?;
+        let steps = config
+            .lags
+            .iter()
+            .map(|lag| (lag / interval).round() as usize);
+        let grid = LagGrid::even(interval, steps.collect())?;
+        let zero = LagGrid::even(interval, vec![0])?;
+        let constant = Monomials::new(names, 0..=0)?;
+        let monomials = Monomials::of(names, standardiser, 0..=config.moment_degree)?;
+        Ok([
+            LaggedSums::empty(&zero, constant.labels(), monomials.labels()),
+            LaggedSums::empty(&grid, future.labels(), initial.labels()),
+        ])
+    }
+
+    /// From moments and lagged sums of all of the data.
+    ///
+    /// # Errors
+    /// When there is no pair at one of the lags.
+    pub(crate) fn of_parts(
+        names: &[String],
+        standardiser: &Standardiser,
+        config: &PolynomialConfig,
+        [moments, lagged]: [LaggedSums; 2],
+    ) -> Result<Self> {
+        moments.require_pairs()?;
+        lagged.require_pairs()?;
+        Ok(Self {
+            names: names.to_vec(),
+            standardiser: standardiser.clone(),
+            config: config.clone(),
+            index: Arc::new(index(&exponents(standardiser, config.moment_degree)?)),
+            moments,
+            lagged,
+            noise: None,
+            charted: None,
+        })
+    }
+
     /// Names of the coordinates.
     pub fn names(&self) -> &[String] {
         &self.names

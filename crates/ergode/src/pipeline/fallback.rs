@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2};
 
 use super::blame::{allowed, fell_back, mobility_is_set, score_is_set};
+use super::collected::Collected;
 use super::config::FitConfig;
 use super::found::MobilityFound;
 use super::mobility::{by_recipe, constant};
@@ -189,6 +190,7 @@ pub(super) fn simplest(training: &Ensemble, error: &Error) -> Result<(ScoreFound
 /// Where a mobility is looked for.
 pub(super) struct Search<'a> {
     pub(super) training: &'a Ensemble,
+    pub(super) collected: Option<&'a Collected>,
     pub(super) score: &'a dyn Score,
     pub(super) config: &'a FitConfig,
     pub(super) horizon: f64,
@@ -227,7 +229,8 @@ impl Search<'_> {
         let advice = "lower the degrees (mobility.max_degrees), set mobility.horizon, or give a longer record";
         let none = &MeasurementNoise::None;
         let reason = || format!("{failed} failed: {error}");
-        let by_semigroup = || by_recipe(self.training, &simple, none, None, self.horizon, control);
+        let parts = (self.training, self.collected);
+        let by_semigroup = || by_recipe(parts, &simple, none, None, self.horizon, control);
         let by_score = || constant(self.training, self.score, self.horizon, reason(), control);
         let attempts: [(&dyn Fn() -> Result<MobilityFound>, &str); 2] = [
             (&by_semigroup, "a constant mobility was fitted instead"),

@@ -9,6 +9,7 @@ use serde_json::json;
 
 use super::blame;
 use super::budget::Budget;
+use super::collected::Collected;
 use super::config::FitConfig;
 use super::fallback::{self, Search};
 use super::found::MobilityFound;
@@ -138,6 +139,8 @@ const SAMPLED: usize = 1 << 14;
 pub(super) struct Task<'a> {
     pub(super) training: &'a Ensemble,
     pub(super) held_out: &'a Ensemble,
+    /// Sums over all training samples, where `training` is an excerpt of them.
+    pub(super) collected: Option<&'a Collected>,
     pub(super) config: &'a FitConfig,
     pub(super) plan: &'a Plan,
     pub(super) fingerprint: &'a str,
@@ -390,8 +393,13 @@ impl Task<'_> {
             control.stage("learning the score");
             let file = checkpoints.map(|folder| folder.join("score-training.json"));
             let (degrees, file) = (&self.plan.degrees, file.as_deref());
-            let search =
-                || find_score(self.training, self.held_out, degrees, config, file, control);
+            let (training, held_out) = (self.training, self.held_out);
+            let search = || {
+                let collected = self.collected;
+                find_score(
+                    training, held_out, collected, degrees, config, file, control,
+                )
+            };
             let search = || control.within(self.budget.share(0.2), search);
             found = fallback::score(search, (self.training, config), findings)?;
             lap("score");
@@ -415,6 +423,7 @@ impl Task<'_> {
     fn search<'a>(&'a self, found: &'a ScoreFound) -> Search<'a> {
         Search {
             training: self.training,
+            collected: self.collected,
             score: found.score.as_score(),
             config: self.config,
             horizon: self.plan.horizon,
@@ -454,7 +463,10 @@ impl Task<'_> {
         let delays = self.observation.delays;
         let leading = delays.map(|_| self.observation.observed());
         let (training, config) = (self.training, self.config);
-        find_mobility(training, score, config, self.plan, leading, control)
+        let collected = self.collected;
+        find_mobility(
+            training, collected, score, config, self.plan, leading, control,
+        )
     }
 
     /// Mobility and score without measurement noise; none if there is nothing to take out, or the record does
@@ -474,7 +486,14 @@ impl Task<'_> {
         let (training, config) = (self.training, self.config);
         let work = || {
             let (noise, horizon) = (&self.plan.noise, self.plan.horizon);
-            let found = by_recipe(training, config, noise, None, horizon, control)?;
+            let found = by_recipe(
+                (training, self.collected),
+                config,
+                noise,
+                None,
+                horizon,
+                control,
+            )?;
             let (estimate, _) = found.noise.as_ref().expect("the recipe was asked for it");
             let covariance = estimate.positive()?;
             control.stage("learning the score");

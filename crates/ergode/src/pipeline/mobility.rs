@@ -4,6 +4,7 @@ use std::path::Path;
 
 use ndarray::Array2;
 
+use super::collected::Collected;
 use super::config::FitConfig;
 use super::found::{MobilityFound, linear_results};
 use super::lattice::{ring_mobility, spin_by_network, with_seed};
@@ -16,9 +17,9 @@ use crate::lagged::{
     IntegralRule, LagGrid, LaggedConfig, LaggedSums, Subsample, accumulate_lagged,
 };
 use crate::mobility::{
-    MeasurementNoise, PaperConfig, PhiMethod, Recipe, Structure, StructureConfig, SymmetryClass,
-    TermLibrary, estimate_constant_mobility, estimate_structure, fit_mobility_recipe,
-    fit_paper_mobility, fit_paper_ring,
+    MeasurementNoise, PaperConfig, PhiMethod, Recipe, RecipeConfig, Structure, StructureConfig,
+    SymmetryClass, TermLibrary, estimate_constant_mobility, estimate_structure,
+    fit_mobility_recipe, fit_mobility_sums, fit_paper_mobility, fit_paper_ring,
 };
 use crate::model::StoredScore;
 use crate::observable::{Functions, Monomials, Standardised};
@@ -29,6 +30,7 @@ use crate::score::{CoordinatesAndScore, Score};
 /// where the others are delays.
 pub(super) fn find_mobility(
     training: &Ensemble,
+    collected: Option<&Collected>,
     score: &dyn Score,
     config: &FitConfig,
     plan: &Plan,
@@ -46,20 +48,25 @@ pub(super) fn find_mobility(
         }
         _ => {
             let none = &MeasurementNoise::None;
-            by_recipe(training, config, none, leading, horizon, control)
+            by_recipe(
+                (training, collected),
+                config,
+                none,
+                leading,
+                horizon,
+                control,
+            )
         }
     }
 }
 
-/// A polynomial mobility, corrected for measurement noise if any.
-pub(super) fn by_recipe(
-    training: &Ensemble,
+/// The options of a recipe, where the first `leading` coordinates are observed.
+pub(super) fn recipe_config(
     config: &FitConfig,
     noise: &MeasurementNoise,
     leading: Option<usize>,
     horizon: f64,
-    control: &Control,
-) -> Result<MobilityFound> {
+) -> RecipeConfig {
     let mut recipe = config.mobility.clone();
     recipe.noise = noise.clone();
     recipe.library = TermLibrary {
@@ -68,7 +75,24 @@ pub(super) fn by_recipe(
     };
     recipe.horizon.get_or_insert(horizon);
     recipe.leading = recipe.leading.or(leading);
-    let found = fit_mobility_recipe(training, &recipe, control)?;
+    recipe
+}
+
+/// A polynomial mobility of training samples, or of sums that were collected before, corrected for measurement
+/// noise if any.
+pub(super) fn by_recipe(
+    (training, collected): (&Ensemble, Option<&Collected>),
+    config: &FitConfig,
+    noise: &MeasurementNoise,
+    leading: Option<usize>,
+    horizon: f64,
+    control: &Control,
+) -> Result<MobilityFound> {
+    let recipe = recipe_config(config, noise, leading, horizon);
+    let found = match collected {
+        Some(collected) => fit_mobility_sums(&collected.recipes, training, &recipe, control)?,
+        None => fit_mobility_recipe(training, &recipe, control)?,
+    };
     let fit = found.fit;
     let degree = fit.mobility.basis().degree();
     let kind = match degree {

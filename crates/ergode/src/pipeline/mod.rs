@@ -2,6 +2,7 @@
 
 mod blame;
 mod budget;
+mod collected;
 mod config;
 mod descriptions;
 mod fallback;
@@ -21,6 +22,7 @@ mod score;
 mod sizes;
 mod skill;
 mod store;
+mod sums;
 mod truth;
 mod walls;
 
@@ -30,13 +32,14 @@ pub use folder::RunFolder;
 pub use keys::ConfigKey;
 pub use ring::{RingConfig, RingSpan};
 pub use rollout::{Runs, validate_model};
+pub use sums::{Draft, Piece, Scales, Sums, SumsPlan, Survey, fit_sums};
 pub use walls::detect_walls;
 
 use crate::control::Control;
 use crate::data::Ensemble;
 use crate::error::Result;
 use crate::systems::ExactFields;
-use run::Run;
+use run::{Prepared, Run};
 use store::Store;
 pub(crate) use truth::{COMPARED, ExactMobility, compare};
 
@@ -76,6 +79,11 @@ pub fn fit_with(ensemble: &Ensemble, config: &FitConfig, options: FitOptions) ->
     let store = Store::new(options.folder);
     let run = Run::new(ensemble, config, store, options.exact, control)?;
     let prepared = run.prepare()?;
+    finish(&run, prepared)
+}
+
+/// The stages after the first.
+fn finish(run: &Run, prepared: Prepared) -> Result<Fitted> {
     let learned = run.learn(&prepared)?;
     let rollouts = run.roll_out(&learned)?;
     let judged = run.judge(&prepared, &learned, rollouts)?;

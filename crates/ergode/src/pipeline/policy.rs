@@ -1,5 +1,7 @@
 //! Every choice that a fit makes for its user, with the reason in words.
 
+use serde::{Deserialize, Serialize};
+
 use super::config::{FitConfig, ScoreKind};
 use crate::check::{Angle, CheckReport};
 use crate::error::{Error, Result};
@@ -14,7 +16,8 @@ use crate::space::{Domain, DomainChoice, Space};
 const MANY_TRAJECTORIES: usize = 20;
 
 /// Plan of a fit.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Plan {
     /// Degrees of the closed-form score that are tried.
     pub(super) degrees: Vec<usize>,
@@ -73,6 +76,11 @@ impl Plan {
             choice: choice.into(),
             reason: reason.into(),
         });
+    }
+
+    /// True where no measurement noise is taken out.
+    pub(super) fn noise_is_left(&self) -> bool {
+        self.noise == MeasurementNoise::None
     }
 
     /// Why a matter was decided as it was.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::blame;
 use super::budget::Budget;
+use super::collected::Collected;
 use super::config::FitConfig;
 use super::fallback;
 use super::fitted::Fitted;
@@ -18,7 +19,7 @@ use super::store::Store;
 use super::truth::{COMPARED, ExactMobility, compare};
 use crate::check::{CheckReport, check_in_space};
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Cut, Ensemble};
 use crate::error::{Error, Result};
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::mobility::{GOOD_CHI2, edge_kinds};
@@ -50,20 +51,24 @@ pub(super) struct Run<'a> {
     fingerprint: String,
     /// Key of the inputs of every stage.
     base: Value,
+    /// Sums over all training samples, where the record is an excerpt.
+    collected: Option<&'a Collected>,
 }
 
 /// The record checked, brought to stationary states, and split.
 pub(super) struct Prepared {
-    check: CheckReport,
+    pub(super) check: CheckReport,
     /// Relation between record and state; none if they are the same.
-    observed: Option<ObservationFit>,
-    observation: Observation,
-    plan: Plan,
-    training: Ensemble,
+    pub(super) observed: Option<ObservationFit>,
+    pub(super) observation: Observation,
+    pub(super) plan: Plan,
+    pub(super) training: Ensemble,
     /// The held-out part of the record, and its states.
-    held_out: Ensemble,
-    held_states: Ensemble,
-    seconds: f64,
+    pub(super) held_out: Ensemble,
+    pub(super) held_states: Ensemble,
+    /// The rows of the record in the training and in the held-out part.
+    pub(super) cuts: [Vec<Cut>; 2],
+    pub(super) seconds: f64,
 }
 
 /// The model and what is known of it.
@@ -129,7 +134,39 @@ impl<'a> Run<'a> {
             control,
             fingerprint,
             base,
+            collected: None,
         })
+    }
+
+    /// A fit of sums over a record, of which some rows are at hand.
+    pub(super) fn of_sums(
+        excerpt: Ensemble,
+        collected: &'a Collected,
+        fingerprint: String,
+        config: &'a FitConfig,
+        store: Store<'a>,
+        control: &'a Control,
+    ) -> Result<Self> {
+        config.validate.validate()?;
+        Ok(Self {
+            record: excerpt,
+            left_out: Vec::new(),
+            budget: Budget::new(config)?,
+            base: json!({
+                "ergode": env!("CARGO_PKG_VERSION"), "sums": fingerprint, "seed": config.seed, "limits": config.limits,
+            }),
+            config,
+            store,
+            exact: None,
+            control,
+            fingerprint,
+            collected: Some(collected),
+        })
+    }
+
+    /// Findings on the coordinates that were left out.
+    pub(super) fn left_out(&self) -> &[Finding] {
+        &self.left_out
     }
 
     /// Check the record, find what lies between it and the state, and hold some of it out.
@@ -163,7 +200,8 @@ impl<'a> Run<'a> {
             &*observation.stationary(record)?,
             self.control,
         )?;
-        let (training, held_out) = self.split(record, &mut plan)?;
+        let cuts = self.split(record, &mut plan)?;
+        let (training, held_out) = (record.cut(&cuts[0])?, record.cut(&cuts[1])?);
         let states = |part: &Ensemble| -> Result<Ensemble> {
             let stationary = observation.stationary(part)?;
             Ok(observation.states(stationary)?.into_owned())
@@ -178,6 +216,7 @@ impl<'a> Run<'a> {
             training,
             held_out,
             held_states,
+            cuts,
             seconds,
         })
     }
@@ -194,12 +233,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The record in two, as far apart as its length allows.
-    fn split(&self, record: &Ensemble, plan: &mut Plan) -> Result<(Ensemble, Ensemble)> {
+    /// The rows of the record in two, as far apart as its length allows.
+    pub(super) fn split(&self, record: &Ensemble, plan: &mut Plan) -> Result<[Vec<Cut>; 2]> {
         let fraction = self.config.held_out;
-        let mut split = record.split(fraction, plan.horizon);
+        let rows = |gap: f64| {
+            let cuts = record.split_rows(fraction, gap)?;
+            // Parts of gaps alone are none.
+            cuts.iter().try_for_each(|cut| record.cut(cut).map(drop))?;
+            Ok(cuts)
+        };
+        let mut split = rows(plan.horizon);
         for part in [0.25, 0.0] {
-            split = split.or_else(|_| record.split(fraction, part * plan.horizon));
+            split = split.or_else(|_: Error| rows(part * plan.horizon));
         }
         match split {
             Err(error) if blame::allowed(&error, !(fraction > 0.0 && fraction < 1.0)) => {
@@ -210,7 +255,9 @@ impl<'a> Run<'a> {
                     "the model is compared with the data that it was fitted to",
                     "give a longer record",
                 ));
-                Ok((record.clone(), record.clone()))
+                let whole = record.trajectories().iter().enumerate();
+                let whole: Vec<Cut> = whole.map(|(k, t)| (k, 0..t.len(), 1)).collect();
+                Ok([whole.clone(), whole])
             }
             split => split,
         }
@@ -238,6 +285,7 @@ impl<'a> Run<'a> {
         let task = Task {
             training: &prepared.training,
             held_out: &prepared.held_states,
+            collected: self.collected,
             config,
             plan: &prepared.plan,
             fingerprint: &self.fingerprint,

@@ -5,6 +5,7 @@ use std::path::Path;
 use ndarray::ArrayView2;
 
 use super::blame;
+use super::collected::Collected;
 use super::config::{FitConfig, ScoreKind};
 use super::lattice::ring_score;
 use super::truth::COMPARED;
@@ -37,10 +38,11 @@ const MOST_WORK: f64 = 1e12;
 /// time are redundant.
 const ENOUGH: usize = 1 << 25;
 
-/// Find the score of `training`, judged on `held_out`. A network keeps its state in the file `checkpoint`.
+/// Find the score of `training`, or of sums that were collected before, judged on `held_out`. A network keeps its state in the file `checkpoint`.
 pub(super) fn find_score(
     training: &Ensemble,
     held_out: &Ensemble,
+    collected: Option<&Collected>,
     degrees: &[usize],
     whole: &FitConfig,
     checkpoint: Option<&Path>,
@@ -61,6 +63,11 @@ pub(super) fn find_score(
         if whole.ring.sites > 0 {
             let (score, kind) = ring_score(training, whole, control)?;
             return judged(score, kind);
+        }
+        if let Some(collected) = collected
+            && let Some((score, terms)) = collected.score(degrees, whole)?
+        {
+            return judged(score, format!("gradient of a polynomial of {terms} terms"));
         }
         let closed_form = closed_form_config(training, degrees, &config.closed_form);
         let logged = near_zero(training);
@@ -191,6 +198,11 @@ pub(super) fn near_zero(ensemble: &Ensemble) -> Vec<bool> {
             !angle && row.iter().all(|x| *x > 0.0) && often > OFTEN * n as f64
         })
         .collect()
+}
+
+/// True where the closed form is a polynomial of the coordinates themselves.
+pub(super) fn is_potential(training: &Ensemble) -> bool {
+    !near_zero(training).contains(&true) && broad(training).is_none()
 }
 
 /// Normal scores of the coordinates whose law is broad, the others as they are; none where no law is.

@@ -313,26 +313,43 @@ pub fn fit_potential_score(
     control: &Control,
 ) -> Result<ClosedFormScore> {
     let Some(&top) = config.degrees.iter().max() else {
-        return Err(Error::input("give at least one degree for the potential"));
+        return Err(no_degree());
     };
-    let names = ensemble.names();
     let confinement = Confinement::watched(ensemble, control)?;
-    let up_to = |degree: usize| Monomials::of(names, confinement.standardiser(), 1..=degree);
+    let library = Monomials::of(ensemble.names(), confinement.standardiser(), 1..=top)?;
     let sums = accumulate(
         ensemble,
-        &Gradients::new(up_to(top)?),
+        &Gradients::new(library),
         &confinement,
         config,
         control,
     )?;
+    potential_of_sums(&sums, ensemble.names(), confinement, config)
+}
+
+/// [`fit_potential_score`] from the sums for all monomials up to the highest degree.
+pub(crate) fn potential_of_sums(
+    sums: &ScoreSums,
+    names: &[String],
+    confinement: Confinement,
+    config: &ClosedFormConfig,
+) -> Result<ClosedFormScore> {
+    if config.degrees.is_empty() {
+        return Err(no_degree());
+    }
+    let up_to = |degree: usize| Monomials::of(names, confinement.standardiser(), 1..=degree);
     let sizes = config
         .degrees
         .iter()
         .map(|&degree| Ok(up_to(degree)?.len()))
         .collect::<Result<Vec<_>>>()?;
-    let fit = select(&sums, &sizes, config)?;
+    let fit = select(sums, &sizes, config)?;
     let kept = up_to(config.degrees[fit.choice])?;
     Ok(fit.score(Box::new(Gradients::new(kept)), confinement, config))
+}
+
+fn no_degree() -> Error {
+    Error::input("give at least one degree for the potential")
 }
 
 /// Fit s = Σ β_k f_k for the given fields of the coordinates that `confinement` normalises.

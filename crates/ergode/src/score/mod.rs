@@ -22,10 +22,10 @@ mod windows;
 
 pub use certificate::{CertificateConfig, ScoreCertificate, certify_score};
 pub use charted::{ChartedScore, fit_charted_score};
-pub(crate) use closed_form::minimiser;
 pub use closed_form::{
     ClosedFormConfig, ClosedFormScore, DegreeTrial, fit_potential_score, fit_score,
 };
+pub(crate) use closed_form::{minimiser, potential_of_sums};
 pub use conditional::{
     ClosedFormConditionalScore, ConditionalCertificate, ConditionalConfig, ConditionalReport,
     ConditionalScore, NeuralConditionalScore, certify_conditional_score, fit_conditional_potential,
@@ -42,6 +42,7 @@ pub(crate) use noise::PotentialMoments;
 pub use noise::{certify_score_without_noise, fit_potential_score_without_noise};
 pub use regression::NoiseConfig;
 pub use resample::{Marginal, ResampleConfig, Resampling};
+pub(crate) use sums::accumulate_score_from;
 pub use sums::{ScoreObjective, ScoreSums, accumulate_score};
 pub use windows::Layout;
 pub(crate) use windows::Windows;

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::fields::VectorFields;
 use super::walls::WallWeight;
 use crate::control::Control;
-use crate::data::{Ensemble, Standardiser, States, Trajectory};
+use crate::data::{Ensemble, Packed, Standardiser, States, Trajectory, pack};
 use crate::error::{Error, Result, require_positive};
-use crate::lagged::{BlockId, LaggedConfig, over_blocks};
+use crate::lagged::{BlockId, LaggedConfig, Starts, by_block, over_blocks};
 use crate::random::{Purpose, Stream};
 use crate::simd;
 
@@ -92,6 +92,12 @@ impl BlockSums {
         self
     }
 
+    fn add(&mut self, other: &Self) {
+        self.samples += other.samples;
+        self.gram += &other.gram;
+        self.divergence += &other.divergence;
+    }
+
     /// G and d of these samples.
     pub(super) fn means(&self) -> (Array2<f64>, Array1<f64>) {
         (&self.gram / self.samples, &self.divergence / self.samples)
@@ -99,6 +105,50 @@ impl BlockSums {
 }
 
 impl ScoreSums {
+    /// Sums for these fields without a block.
+    pub(crate) fn empty(labels: &[String]) -> Self {
+        Self {
+            labels: labels.to_vec(),
+            blocks: Vec::new(),
+        }
+    }
+
+    /// Adds a part of like statistics, whose blocks may be parts of the same.
+    pub(crate) fn join(&mut self, other: Self) {
+        let mine = std::mem::take(&mut self.blocks);
+        self.blocks = by_block(mine.into_iter().chain(other.blocks), BlockSums::add);
+    }
+
+    /// Appends the numbers of all blocks.
+    pub(crate) fn pack(&self, out: &mut Vec<u8>) {
+        for (_, block) in &self.blocks {
+            pack([&block.samples], out);
+            pack(&block.gram, out);
+            pack(&block.divergence, out);
+        }
+    }
+
+    /// Sums for the fields of `empty` with the numbers of these blocks.
+    ///
+    /// # Errors
+    /// When there are too few numbers.
+    pub(crate) fn unpack(
+        mut empty: Self,
+        blocks: &[BlockId],
+        numbers: &mut Packed,
+    ) -> Result<Self> {
+        let n = empty.labels.len();
+        for id in blocks {
+            let block = BlockSums {
+                samples: numbers.vector(1)?[0],
+                gram: numbers.matrix((n, n))?,
+                divergence: numbers.vector(n)?,
+            };
+            empty.blocks.push((*id, block));
+        }
+        Ok(empty)
+    }
+
     /// Labels of the fields f.
     pub fn labels(&self) -> &[String] {
         &self.labels
@@ -156,6 +206,18 @@ pub fn accumulate_score(
         require_positive("the noise sigma of the denoising objective", sigma)?;
     }
     let starts = config.starts(ensemble);
+    accumulate_score_from(ensemble, fields, standardiser, objective, &starts, control)
+}
+
+/// [`accumulate_score`] of given samples, parts of the same blocks added up.
+pub(crate) fn accumulate_score_from(
+    ensemble: &Ensemble,
+    fields: &dyn VectorFields,
+    standardiser: &Standardiser,
+    objective: ScoreObjective,
+    starts: &Starts,
+    control: &Control,
+) -> Result<ScoreSums> {
     let blocks = over_blocks(ensemble, &starts.blocks, control, |block| {
         let mut worker = Worker::new(fields, standardiser, objective, block.id);
         worker.walls = WallWeight::of(ensemble, standardiser);
@@ -169,7 +231,7 @@ pub fn accumulate_score(
     })?;
     Ok(ScoreSums {
         labels: fields.labels().to_vec(),
-        blocks,
+        blocks: by_block(blocks, BlockSums::add),
     })
 }
 

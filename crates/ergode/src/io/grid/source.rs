@@ -23,6 +23,9 @@ pub(crate) struct GridSource<G> {
     next: (usize, usize, usize),
 }
 
+/// The end of a trajectory that was not looked for.
+const UNKNOWN: usize = usize::MAX;
+
 impl<G: Grid> GridSource<G> {
     /// Finds out what the arrays mean.
     pub(crate) fn new(path: &Path, mut grid: G, options: &ReadOptions) -> Result<Self> {
@@ -198,11 +201,15 @@ impl<G: Grid> Source for GridSource<G> {
 
     fn next_block(&mut self) -> Result<Option<Block>> {
         let (mut k, mut start, mut end) = self.next;
-        if start == end {
+        if end == UNKNOWN && k < self.trajectories {
+            end = self.end(k)?;
+            start = start.min(end);
+        }
+        if start == end || k >= self.trajectories {
             if end > 0 {
                 k += 1;
             }
-            if k == self.trajectories {
+            if k >= self.trajectories {
                 return Ok(None);
             }
             (start, end) = (0, self.end(k)?);
@@ -217,6 +224,15 @@ impl<G: Grid> Source for GridSource<G> {
             values,
             times,
         }))
+    }
+
+    fn seek(&mut self, trajectory: usize, row: usize) -> Result<()> {
+        self.next = (trajectory, row, UNKNOWN);
+        Ok(())
+    }
+
+    fn trajectories(&self) -> Option<usize> {
+        Some(self.trajectories)
     }
 }
 

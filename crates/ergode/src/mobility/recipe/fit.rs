@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::charts::best_charts;
 use super::choice::choose;
+use super::collected::{Averages, RecipeSums};
 use super::config::{Recipe, RecipeConfig};
 use super::forms::in_either_form;
 use super::found::RecipeFit;
@@ -61,7 +62,7 @@ pub fn fit_mobility_recipe(
             max_degrees,
             ..config.clone()
         };
-        fit_shrinking(ensemble, config, times, charts, control)
+        fit_shrinking(ensemble, config, times, Averages::Samples(charts), control)
     };
     let fit =
         |recipe: Recipe, charts: Option<&[Chart]>| fit_up_to(config.max_degrees, recipe, charts);
@@ -110,12 +111,37 @@ pub fn fit_mobility_recipe(
     best_charts(ensemble, &laws, &in_charts)
 }
 
+/// [`fit_mobility_recipe`] with averages that were collected before; whether D is positive is looked at in
+/// `samples`. Charts are not tried.
+///
+/// # Errors
+/// As [`fit_mobility_recipe`], and when the fit needs other averages.
+pub(crate) fn fit_mobility_sums(
+    sums: &RecipeSums,
+    samples: &Ensemble,
+    config: &RecipeConfig,
+    control: &Control,
+) -> Result<RecipeFit> {
+    let config = &config.for_terms()?;
+    let horizon = config
+        .horizon
+        .ok_or_else(|| Error::input("the longest lag (horizon) is not known"))?;
+    let times = (sums.interval(), horizon);
+    in_either_form(samples, config, &|recipe: Recipe| {
+        let config = &RecipeConfig {
+            recipe,
+            ..config.clone()
+        };
+        fit_shrinking(samples, config, times, Averages::Collected(sums), control)
+    })
+}
+
 /// The fit in the largest space that the moments allow.
 fn fit_shrinking(
     ensemble: &Ensemble,
     config: &RecipeConfig,
     times: (f64, f64),
-    charts: Option<&[Chart]>,
+    averages: Averages,
     control: &Control,
 ) -> Result<RecipeFit> {
     let mut spaces = Spaces::new(ensemble.dim());
@@ -128,7 +154,7 @@ fn fit_shrinking(
         MeasurementNoise::Auto | MeasurementNoise::None
     );
     loop {
-        let found = fit_in(ensemble, config, times, (&spaces, charts), control);
+        let found = fit_in(ensemble, config, times, (&spaces, averages), control);
         let space = spaces.space(config.recipe);
         match found {
             // Moments freed from noise are less certain, those of high degree most: a smaller space needs
@@ -156,12 +182,12 @@ fn fit_shrinking(
     }
 }
 
-/// The fit in spaces that are given, with test functions of these charts.
+/// The fit in spaces that are given, with these averages.
 fn fit_in(
     ensemble: &Ensemble,
     config: &RecipeConfig,
     (interval, horizon): (f64, f64),
-    (spaces, charts): (&Spaces, Option<&[Chart]>),
+    (spaces, averages): (&Spaces, Averages),
     control: &Control,
 ) -> Result<RecipeFit> {
     if config.leading.is_some() && matches!(config.recipe, Recipe::Weak | Recipe::Generator) {
@@ -170,24 +196,30 @@ fn fit_in(
         ));
     }
     let (recipe, reason) = choose(config.recipe, ensemble.dim(), spaces)?;
-    let top = spaces.top(recipe);
-    let top = config.degrees.unwrap_or((
-        top.0.min(config.max_degrees.0),
-        top.1.min(config.max_degrees.1),
-    ));
+    let top = spaces.allowed(recipe, config);
     let top = degrees_of(&config.library, ensemble.names(), top)?;
     let make = |recipe: Recipe| -> Result<Plan> {
         let mut plan = Plan::new(recipe, interval, horizon, spaces, top, config);
         plan.adapt(ensemble)?;
-        plan.thin(ensemble, config);
+        if matches!(averages, Averages::Samples(_)) {
+            plan.thin(ensemble, config);
+        }
         Ok(plan)
     };
     let plan = make(recipe)?;
-    let standardiser = Standardiser::watched(ensemble, control)?;
+    let standardiser = match averages {
+        Averages::Samples(_) => Standardiser::watched(ensemble, control)?,
+        Averages::Collected(sums) => sums.standardiser()?.clone(),
+    };
     let clock = Clock::start();
-    let collect = |plan: &Plan| match charts {
-        Some(charts) => plan.collect_charted(ensemble, &standardiser, charts, top, control),
-        None => accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control),
+    let collect = |plan: &Plan| match averages {
+        Averages::Samples(Some(charts)) => {
+            plan.collect_charted(ensemble, &standardiser, charts, top, control)
+        }
+        Averages::Samples(None) => {
+            accumulate_polynomials(ensemble, &standardiser, &plan.statistics, control)
+        }
+        Averages::Collected(sums) => sums.of(plan.recipe, &plan.statistics),
     };
     let raw = collect(&plan)?;
     // The noise is estimated by the semigroup whatever the recipe of the mobility.

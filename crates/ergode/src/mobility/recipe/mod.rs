@@ -2,6 +2,7 @@
 
 mod charts;
 mod choice;
+mod collected;
 mod config;
 mod definite;
 mod fit;
@@ -12,6 +13,8 @@ mod plan;
 mod solve;
 mod spaces;
 
+pub(crate) use collected::{RecipeSums, recipe_statistics};
 pub use config::{Recipe, RecipeConfig};
 pub use fit::fit_mobility_recipe;
+pub(crate) use fit::fit_mobility_sums;
 pub use found::RecipeFit;

@@ -1,6 +1,6 @@
 //! Galerkin spaces and the highest degrees that they determine, for a number of coordinates.
 
-use super::config::Recipe;
+use super::config::{Recipe, RecipeConfig};
 use crate::data::Standardiser;
 use crate::error::Result;
 use crate::limits;
@@ -102,6 +102,14 @@ impl Spaces {
             Recipe::Generator => self.generator_top,
             _ => self.top,
         }
+    }
+
+    /// The same, no higher than the configuration allows, or those that it sets.
+    pub(super) fn allowed(&self, recipe: Recipe, config: &RecipeConfig) -> (usize, usize) {
+        let (top, most) = (self.top(recipe), config.max_degrees);
+        config
+            .degrees
+            .unwrap_or((top.0.min(most.0), top.1.min(most.1)))
     }
 
     /// The Galerkin space of a recipe.
