@@ -13,7 +13,7 @@ use super::result::MobilityFit;
 use crate::check::Lattices;
 use crate::data::{Ensemble, Standardiser, Walls};
 use crate::error::Result;
-use crate::lagged::{CoefficientErrors, Jackknife, deviations};
+use crate::lagged::{CoefficientErrors, Jackknife, deviations, paired};
 use crate::linalg;
 use crate::observable::{Functions, Moments, Monomials, Polynomial};
 
@@ -165,7 +165,8 @@ fn with_coefficients(
 ///
 /// ⟨w g_k·g_l⟩ c_l = −⟨M : ∇(w g_k)⟩,
 ///
-/// which is the minimum of ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩: the degree is that of least expected minimum on new data.
+/// which is the minimum of ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩: the degree is that of least expected minimum on new data, between
+/// walls the least degree that no higher one is surely better than on blocks held out: a high degree is free near a wall.
 pub(super) fn with_drift(
     fit: MobilityFit,
     sums: &Arc<PolynomialSums>,
@@ -201,6 +202,7 @@ pub(super) fn with_drift(
     });
     let without = without.collect::<Result<Vec<_>>>()?;
     let degree = match known {
+        true if ensemble.has_walls() => held_out(&plan, &equations, blocks, &mobility)?,
         true => chosen(&plan, &whole, &without, &mobility),
         false => plan.top().min(1),
     };
@@ -390,6 +392,42 @@ impl Sums {
         };
         (0..dim).map(of).sum()
     }
+}
+
+/// The averages over the blocks that a function keeps.
+type OfBlocks<'a> = dyn Fn(&dyn Fn(usize) -> bool) -> Result<Sums> + 'a;
+
+/// The least degree that no higher one is better than on blocks held out.
+fn held_out(
+    plan: &Plan,
+    equations: &OfBlocks<'_>,
+    blocks: usize,
+    mobility: &Array1<f64>,
+) -> Result<usize> {
+    const FOLDS: usize = 8;
+    /// Standard errors by which the loss must fall.
+    const CAUTION: f64 = 2.0;
+    let folds = FOLDS.min(blocks);
+    let mut parts = Vec::new();
+    for fold in 0..folds {
+        let train = equations(&|b| b % folds != fold)?;
+        parts.push((train, equations(&|b| b % folds == fold)?));
+    }
+    let losses = |degree: usize| -> Vec<f64> {
+        let size = plan.functions(degree);
+        let of =
+            |(train, test): &(Sums, Sums)| test.loss(size, &train.drift(size, mobility), mobility);
+        parts.iter().map(of).collect()
+    };
+    let mut best = (plan.top().min(1), losses(plan.top().min(1)));
+    for degree in 2..=plan.top() {
+        let tried = losses(degree);
+        let (gain, error) = paired(&best.1, &tried);
+        if gain > CAUTION * error {
+            best = (degree, tried);
+        }
+    }
+    Ok(best.0)
 }
 
 /// The degree whose drift is nearest to the exact one: the least ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩ on new data, estimated by
