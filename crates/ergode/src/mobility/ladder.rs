@@ -29,6 +29,8 @@ pub struct LadderConfig {
     pub fields: usize,
     /// Standard errors that an improvement must exceed.
     pub caution: f64,
+    /// Take coefficients that are significant though held-out blocks hardly show it.
+    pub significance: bool,
     /// The configuration of the fit of each rung.
     pub fit: MobilityConfig,
 }
@@ -41,6 +43,7 @@ impl Default for LadderConfig {
             lowest: (0, 0),
             fields: 200,
             caution: 2.0,
+            significance: true,
             fit: MobilityConfig::default(),
         }
     }
@@ -98,7 +101,7 @@ pub fn fit_mobility_ladder(
             let (improvement, error) = paired(&at.losses, &standing.losses);
             rungs.push(standing.rung(improvement, error, false));
             let worth = match standing.evidence {
-                Some(z) if improvement > 0.0 => z / LEAST_SCORE,
+                Some(z) if config.significance && improvement > 0.0 => z / LEAST_SCORE,
                 _ => improvement / (config.caution * error),
             };
             if worth > next.as_ref().map_or(1.0, |(best, ..)| *best) {

@@ -173,6 +173,7 @@ impl RecipeConfig {
             lowest,
             fields: self.max_coefficients,
             caution: self.caution,
+            significance: true,
             fit: self.fit(),
         }
     }

@@ -17,7 +17,7 @@ use crate::mobility::closure::Yardstick;
 use crate::mobility::currents::with_currents;
 use crate::mobility::equations::Equations;
 use crate::mobility::fit::{fit_mobility, solve_near};
-use crate::mobility::ladder::fit_mobility_ladder;
+use crate::mobility::ladder::{LadderConfig, fit_mobility_ladder};
 use crate::mobility::moments::PolynomialSums;
 use crate::mobility::result::MobilityFit;
 use crate::mobility::semigroup::{Ends, Semigroup};
@@ -96,7 +96,11 @@ impl Plan {
         match config.degrees {
             Some((d, r)) => fit_mobility(&*equations(d, r)?, &config.fit(), control),
             None => {
-                let ladder = config.ladder(self.lowest(sums, ensemble, top), top);
+                let ladder = LadderConfig {
+                    // A high power of D is free where samples end at a wall that reflects.
+                    significance: !ensemble.has_walls(),
+                    ..config.ladder(self.lowest(sums, ensemble, top), top)
+                };
                 fit_mobility_ladder(&equations, &ladder, control)
             }
         }
@@ -131,7 +135,7 @@ impl Plan {
             if chi2 < least {
                 (least, chosen) = (chi2, Some(plan));
             }
-            if !(chi2 < WORSE * least) {
+            if chi2.is_nan() || chi2 >= WORSE * least {
                 break;
             }
         }
