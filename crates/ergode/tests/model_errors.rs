@@ -8,7 +8,7 @@ use ergode::score::{ClosedFormConfig, fit_potential_score};
 use ergode::systems::{
     Affine2d, ExactFields, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System,
 };
-use ergode::{BurnIn, Control, Ensemble, LangevinModel, ModelField, Recipe};
+use ergode::{BurnIn, Control, Ensemble, LangevinModel, ModelField};
 use ndarray::array;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -28,16 +28,20 @@ type Degrees = (usize, (usize, usize));
 
 /// Score and mobility of these degrees without a ridge, so that the span is all that may be wrong.
 fn learn(data: &Ensemble, degrees: Degrees, blocking: Blocking) -> LangevinModel {
-    learn_by(Recipe::Auto, data, degrees, blocking)
+    learn_by(RecipeConfig::default(), data, degrees, blocking)
 }
 
-/// The same with a drift that is made with the score.
+/// The same with a drift that is made with the score, as where some coordinates may be delayed.
 fn learn_with_score(data: &Ensemble, degrees: Degrees, blocking: Blocking) -> LangevinModel {
-    learn_by(Recipe::Weak, data, degrees, blocking)
+    let of_leading = RecipeConfig {
+        leading: Some(data.dim()),
+        ..RecipeConfig::default()
+    };
+    learn_by(of_leading, data, degrees, blocking)
 }
 
 fn learn_by(
-    recipe: Recipe,
+    recipe: RecipeConfig,
     data: &Ensemble,
     (potential, degrees): Degrees,
     blocking: Blocking,
@@ -50,7 +54,6 @@ fn learn_by(
     };
     closed.statistics.blocking = blocking;
     let recipe = RecipeConfig {
-        recipe,
         degrees: Some(degrees),
         horizon: Some(1.0),
         ridges: vec![0.0],
@@ -61,7 +64,7 @@ fn learn_by(
             },
             ..LaggedConfig::default()
         },
-        ..RecipeConfig::default()
+        ..recipe
     };
     let score = fit_potential_score(data, &closed, &control).unwrap();
     let mobility = fit_mobility_recipe(data, &recipe, &control).unwrap();

@@ -274,7 +274,9 @@ fn slow_an_excerpt_validates_a_fit_of_all_samples() {
         );
     }
     let validation = fitted.validation();
-    assert!(validation.held_out.samples <= 6000);
+    let held_out = validation.held_out.samples;
+    // Half of the rows kept, and the rest of the last stretch.
+    assert!(held_out <= 6120, "{held_out}");
     assert_ne!(
         validation.verdict,
         Verdict::Fail,
