@@ -171,7 +171,7 @@ fn slow_a_wrong_period_does_not_pass() {
     println!("{:?}", fitted.results().validation.reasons);
     assert_ne!(fitted.results().validation.verdict, Verdict::Pass);
     let found = &fitted.validation().reasons;
-    for kind in [FindingKind::Density, FindingKind::Misfit] {
+    for kind in [FindingKind::Density, FindingKind::Transitions] {
         assert!(found.iter().any(|f| f.kind == kind), "{kind:?}");
     }
 }
