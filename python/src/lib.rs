@@ -8,6 +8,7 @@ mod forecast;
 mod model;
 mod physics;
 mod reproduce;
+mod sums;
 mod systems;
 mod work;
 
@@ -30,6 +31,8 @@ mod _core {
     use crate::physics::{committor, first_passage, landscape, response};
     #[pymodule_export]
     use crate::reproduce::reproduce;
+    #[pymodule_export]
+    use crate::sums::{Sums, SumsDraft, SumsPlan, fit_sums, survey_excerpt};
     #[pymodule_export]
     use crate::systems::{System, system_names};
 

@@ -24,7 +24,7 @@ const TILE: usize = 1024;
 #[pyclass(frozen, module = "ergode._core")]
 pub(crate) struct Fitted {
     pub(crate) inner: ergode::Fitted,
-    config: FitConfig,
+    pub(crate) config: FitConfig,
 }
 
 /// A configuration as JSON: the TOML text, or the defaults, with `key=value` changes.
@@ -41,7 +41,7 @@ pub(crate) fn configuration_keys() -> String {
     json!(FitConfig::keys()).to_string()
 }
 
-fn parsed(config: &str) -> PyResult<FitConfig> {
+pub(crate) fn parsed(config: &str) -> PyResult<FitConfig> {
     serde_json::from_str(config).map_err(|error| InputError::new_err(error.to_string()))
 }
 

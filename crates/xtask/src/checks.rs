@@ -14,6 +14,7 @@ use crate::zoo;
 const TEST_REQUIREMENTS: &[&str] = &[
     "numpy",
     "pandas",
+    "dask[array,distributed]",
     "xarray",
     "h5py",
     "netCDF4",

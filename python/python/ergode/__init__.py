@@ -25,6 +25,7 @@ from ._options import Options
 from ._page import Page
 from ._reproduce import reproduce
 from ._space import above, below, circle, interval
+from ._sums import Sums, merge
 from ._validation import Curve, Validation
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "NumericalError",
     "Options",
     "Page",
+    "Sums",
     "Validation",
     "__version__",
     "above",
@@ -49,13 +51,16 @@ __all__ = [
     "compare",
     "concatenate",
     "cross_validate",
+    "dask",
     "interval",
     "load",
+    "merge",
     "plot",
     "reproduce",
     "systems",
 ]
 
+dask: ModuleType
 plot: ModuleType
 concatenate = Ensemble.concatenate
 
@@ -65,9 +70,9 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    # Import Matplotlib only when needed.
-    if name == "plot":
+    # Import Matplotlib and Dask only when needed.
+    if name in ("dask", "plot"):
         from importlib import import_module
 
-        return import_module("ergode.plot")
+        return import_module(f"ergode.{name}")
     raise AttributeError(f"module 'ergode' has no attribute {name!r}")

@@ -5,6 +5,7 @@ Ambiguous input raises an error that states the interpretation and how to correc
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +76,10 @@ class How:
 
 def understand(data: Any, how: How) -> Record:
     """Interpret `data` as a record."""
+    if "dask" in sys.modules:
+        from .dask import refuse
+
+        refuse(data)
     kind = library_of(data)
     if kind in ("polars", "pyarrow"):
         from ._frames import as_pandas

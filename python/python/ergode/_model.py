@@ -29,6 +29,7 @@ from ._page import Page, badge, table
 from ._params import Parameters
 from ._physics import Physics
 from ._progress import watching
+from ._sums import Sums
 from ._validation import Validation
 from .systems import System
 
@@ -154,7 +155,7 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
 
         Parameters
         ----------
-        data : Ensemble, or anything that `Ensemble` accepts
+        data : Ensemble, or anything that `Ensemble` accepts; a record of `ergode.dask`; or `Sums`
         y : None
             Ignored; for compatibility with scikit-learn.
         exact : System, optional
@@ -170,6 +171,10 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         if y is not None:
             raise InputError("a Langevin equation has no target y; pass times as dt= or t=")
         config = self._configuration()
+        if isinstance(data, Sums) or type(data).__module__ == "ergode.dask":
+            if how or exact is not None:
+                raise InputError("sums and records on Dask have their own times and names, and no exact system")
+            return self._fit_sums(data, config)
         ensemble = ensemble_from(data, how)
         folder = Scratch() if self.run is None else None
         run = folder.path if folder is not None else Path(self.run or "")
@@ -185,7 +190,45 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
         self._take(fitted, run, about, folder)
         return self
 
+    def _fit_sums(self, data: Any, config: str) -> Langevin:
+        """Fit sums, or a record on Dask, which is summed up first."""
+        form, units, time_unit = Form(), {}, None
+        with watching(self.verbose) as progress:
+            if isinstance(data, Sums):
+                sums, config = data, self._changed(json.loads(data._core.plan().config()))
+            else:
+                form, units, time_unit = data._form, data.units, data.time_unit
+                sums = data.accumulate(data.scale(config, progress))
+            folder = Scratch() if self.run is None else None
+            run = folder.path if folder is not None else Path(self.run or "")
+            fitted = _core.fit_sums(sums._core, config, run, progress)
+        about = {"units": units, "time_unit": time_unit, "form": asdict(form)}
+        (run / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+        self._take(fitted, run, about, folder)
+        self.sums_ = sums
+        return self
+
+    def _changed(self, config: dict[str, Any]) -> str:
+        """The configuration of sums with the parameters that are given."""
+        for key, value in self._given().items():
+            *path, last = key.split(".")
+            place = config
+            for part in path:
+                place = place[part]
+            place[last] = value
+        return json.dumps(config)
+
     def _configuration(self) -> str:
+        given = self._given()
+        toml = None if self.config is None else Path(self.config).read_text(encoding="utf-8")
+        try:
+            return _core.configure(toml, changes_of(given))
+        except InputError as error:
+            # The library names the option of the command line.
+            raise InputError(str(error).replace("--set ", "options: ", 1)) from None
+
+    def _given(self) -> dict[str, Any]:
+        """Configuration values by their dotted keys."""
         changes: dict[str, Any] = {
             "mobility.recipe": self.recipe,
             "mobility.sparse": self.sparse,
@@ -194,13 +237,7 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
             "score.kind": self.score_kind,
         }
         changes.update({f"space.{name}": where for name, where in (self.space or {}).items()})
-        given = {**(self.options or {}), **{k: v for k, v in changes.items() if v is not None}}
-        toml = None if self.config is None else Path(self.config).read_text(encoding="utf-8")
-        try:
-            return _core.configure(toml, changes_of(given))
-        except InputError as error:
-            # The library names the option of the command line.
-            raise InputError(str(error).replace("--set ", "options: ", 1)) from None
+        return {**(self.options or {}), **{k: v for k, v in changes.items() if v is not None}}
 
     def _take(
         self,
