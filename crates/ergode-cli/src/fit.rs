@@ -5,10 +5,10 @@ use std::path::Path;
 use ergode::systems::ExactFields;
 use ergode::{
     Ensemble, Error, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder, Verdict, fit_with,
-    read_ensemble,
 };
 
 use crate::args::{DeviceName, Fit, RecipeName};
+use crate::calendar::keep;
 use crate::output::{Failed, read_text, report, shown};
 use crate::progress::watched;
 use crate::summary::conclude;
@@ -16,11 +16,9 @@ use crate::summary::conclude;
 pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     refuse_other_devices(arguments.device)?;
     let config = config(arguments)?;
-    let options = arguments.reading.options();
-    let ensemble = watched("reading", |control| {
-        read_ensemble(&arguments.data, &options, control)
-    })?;
+    let (ensemble, epoch) = arguments.reading.read(&arguments.data, None)?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
+    keep(&arguments.output, &ensemble, epoch.as_ref())?;
     conclude(&fitted, &arguments.output, json)
 }
 

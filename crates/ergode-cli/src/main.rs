@@ -1,6 +1,7 @@
 //! The command line of Ergode.
 
 mod args;
+mod calendar;
 mod check;
 mod completions;
 mod config;
