@@ -13,6 +13,7 @@ import pytest
 from matplotlib import pyplot
 
 import ergode as eg
+import harness
 from ergode._dates import Epoch, dates_of, numbers_of
 
 
@@ -218,6 +219,10 @@ def test_coefficients_say_their_units(model):
     raw, standardised = model.coefficients(), model.coefficients(standardised=True)
     assert raw == model.coefficients_
     assert set(standardised) == set(model.results_["mobility"]["coefficients"])
+    # b and D have errors whatever the recipe.
+    assert all(error is not None and error > 0 for _, error in raw.values())
+    scales = model.results_["equation"]["standardisation"]
+    assert len(scales["mean"]) == len(scales["scale"]) == 2
     x = model.drift([[0.0, 0.0]])[0]
     assert raw["b[x1]: 1"][0] == pytest.approx(x[0], abs=1e-9)
     assert "units of the record" in model._repr_html_()
@@ -273,8 +278,8 @@ def test_ids_are_kept(tracks, folder, cli):
     assert data.ids == ["c0", "c1", "c2"] and data[1:].ids == ["c1", "c2"]
     assert eg.concatenate([data[0], data[2]]).ids == ["c0", "c2"]
     assert [one.ids for one in data] == [["c0"], ["c1"], ["c2"]]
-    # A lost value costs its row alone.
-    assert data.samples == len(tracks) - 3
+    # A lost value costs its row alone, and one in a hundred is no warning.
+    assert data.samples == len(tracks) - 3 and not data.warnings
     assert list(data.to_pandas()["cell"].unique()) == data.ids
     data.write(folder / "a.csv")
     again = eg.Ensemble.read(folder / "a.csv")
@@ -350,6 +355,38 @@ def test_forecasts_of_a_climate_model():
     assert eg.plot.forecast(ahead, eg.Ensemble(array, time_unit="M")).axes
 
 
+def test_a_monthly_record_by_the_command_line(cli, folder):
+    rng, n = np.random.default_rng(5), 480
+    noise = np.zeros(n)
+    for k in range(1, n):
+        noise[k] = 0.6 * noise[k - 1] + 0.8 * rng.normal()
+    months = pd.date_range("1980-01-31", periods=n, freq="ME")
+    season = 20 + 0.002 * np.arange(n) + 3 * np.cos(2 * np.pi * np.arange(n) / 12)
+    frame = pd.DataFrame({"sst": season + noise}, index=pd.Index(months, name="time"))
+    frame.to_csv(folder / "monthly.csv")
+    changes = ("--set", "cycle.period=12", "--set", 'trend="linear"')
+    cli("fit", folder / "monthly.csv", "-o", folder / "run", "--time-unit", "M", *changes)
+    cli("forecast", folder / "run", folder / "monthly.csv", "-o", folder / "ahead.csv", "--horizon", 24)
+    written = pd.read_csv(folder / "ahead.csv", index_col="time", parse_dates=True)
+    assert list(written.index) == list(pd.date_range("2020-01-31", periods=24, freq="ME"))
+    truth = 20 + 0.002 * np.arange(n, n + 24) + 3 * np.cos(2 * np.pi * np.arange(n, n + 24) / 12)
+    assert np.abs(written["sst"].to_numpy()[6:] - truth[6:]).max() < 1.2
+    # Python fits the same, and each forecasts with the run of the other.
+    model = eg.Langevin(options={"cycle.period": 12, "trend": "linear"}).fit(frame, time_unit="M")
+    found = model.forecast(frame, horizon=24).to_pandas()
+    np.testing.assert_allclose(found["sst"], written["sst"], rtol=1e-9)
+    assert list(found.index) == list(written.index)
+    loaded = eg.load(folder / "run")
+    np.testing.assert_allclose(loaded.forecast(frame, horizon=24).mean, model.forecast(frame, horizon=24).mean)
+    model.save(folder / "python")
+    cli("forecast", folder / "python", folder / "monthly.csv", "-o", folder / "again.csv", "--horizon", 24)
+    assert (folder / "again.csv").read_text() == (folder / "ahead.csv").read_text()
+    program = harness.command_line()
+    arguments = ("forecast", folder / "run", folder / "monthly.csv", "-o", folder / "b.csv", "--horizon", "2")
+    done = subprocess.run([program, *arguments, "--time-unit", "D"], capture_output=True, text=True)
+    assert done.returncode == 2 and "fitted with --time-unit M" in done.stderr
+
+
 def test_tables_of_other_libraries():
     polars = pytest.importorskip("polars")
     arrow = pytest.importorskip("pyarrow")
@@ -412,3 +449,45 @@ def test_an_estimator_as_scikit_learn_wants_it():
     # The others fit random rows without times, which is refused.
     with pytest.raises(eg.InputError, match="dt="):
         eg.Langevin().fit(np.random.default_rng(0).normal(size=(50, 2)))
+
+
+def test_first_passages_by_three_routes():
+    well = eg.systems.double_well()
+    data = well.generate(time=1000.0, save_every=0.1, trajectories=16, seed=1)
+    model = eg.Langevin(seed=0).fit(data)
+    # Exact: T(x) = int_x^b dy / (D p) int_-inf^y p, averaged over p in the start set.
+    x = np.linspace(-2.5, 0.8, 6601)
+    step, h = x[1] - x[0], 1.5
+    p, D = np.exp(-h * (x**2 - 1) ** 2), well.diffusion(x[:, None])[:, 0, 0]
+    inner = np.cumsum(p) * step
+    time = (np.cumsum((inner / (D * p))[::-1]) * step)[::-1]
+    start = (x >= -1.2) & (x <= -0.8)
+    exact = (time * p)[start].sum() / p[start].sum()
+    grid = model.first_passage((-1.2, -0.8), (0.8, 9.0))
+    paths = model.first_passage((-1.2, -0.8), (0.8, 9.0), route="rollouts", trajectories=8000, seed=4)
+    assert grid.stderr < 0.03 * exact
+    assert abs(grid.mean - exact) < 4 * grid.stderr
+    # The same model by two routes: the errors of its coefficients are common to both.
+    assert abs(paths.mean - grid.mean) < 4 * paths.stderr
+    # The planted defect: a set that is a function is seen once a step, and its times are too long.
+    late = model.first_passage((-1.2, -0.8), lambda x: x[0] >= 0.8, route="rollouts", trajectories=8000, seed=4)
+    assert late.mean > paths.mean + 2 * paths.stderr
+    at = np.linspace(*np.quantile(data.x, [0.005, 0.995]), 41)
+    potential, U = model.potential(at), h * (at**2 - 1) ** 2
+    assert np.ptp(potential - U) / 2 < 0.05
+
+
+def test_daily_records_with_holidays_have_forecast_skill():
+    rng, days = np.random.default_rng(4), pd.bdate_range("2008-01-02", periods=3000)
+    y = np.zeros(3000)
+    for k in range(1, 3000):
+        y[k] = 0.9 * y[k - 1] + 0.2 * rng.normal()
+    frame = pd.DataFrame({"y": y}, index=days).drop(days[rng.choice(3000, 90, replace=False)])
+    model = eg.Langevin(seed=0).fit(frame, time_unit="B")
+    of = model.skill()["coordinates"][0]
+    assert of["linear"] is None and 0.3 < of["model"]["crps"][0] / of["climatology"]["crps"][0] < 0.9
+    assert model.score(frame, time_unit="B") > 0.1
+    # The innovation is what the first day cannot know.
+    lead = model.skill()["leads"].index(1.0)
+    expected = 0.2 / np.sqrt(np.pi)
+    assert abs(of["model"]["crps"][lead] / expected - 1) < 0.1

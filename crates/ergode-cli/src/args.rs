@@ -2,13 +2,17 @@
 
 mod forecast;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use ergode::ReadOptions;
 use ergode::io::RepeatedTimes;
+use ergode::{Ensemble, ReadOptions, read_ensemble};
 
 pub(crate) use forecast::Forecast;
+
+use crate::calendar::{Epoch, TimeUnit, counted};
+use crate::output::Failed;
+use crate::progress::watched;
 
 /// Learn a Langevin equation from time series and test it on held-out data.
 ///
@@ -140,6 +144,33 @@ impl Reading {
     }
 }
 
+/// A data file and what its dates are counted in.
+#[derive(Debug, Default, PartialEq, Args)]
+pub(crate) struct Dated {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Count dates in this unit, which is that of all times and rates [default: D, or that of the run].
+    #[arg(long, value_enum, value_name = "UNIT", hide_possible_values = true)]
+    #[arg(
+        long_help = "Count dates in this unit, which is that of all times and rates: s, m (minutes), h, D (days), W, \
+        M (calendar months), Y (calendar years) or B (business days) [default: D, or that of the run]"
+    )]
+    pub(crate) time_unit: Option<TimeUnit>,
+}
+
+impl Dated {
+    /// Read a record; its dates are counted as in a run with the epoch `known`.
+    pub(crate) fn read(
+        &self,
+        path: &Path,
+        known: Option<Epoch>,
+    ) -> Result<(Ensemble, Option<Epoch>), Failed> {
+        let options = self.reading.options();
+        let record = watched("reading", |control| read_ensemble(path, &options, control))?;
+        counted(record, self.time_unit, known)
+    }
+}
+
 /// Check whether data suit a fit, and advise what to change.
 ///
 /// Tests for stationarity, length, sampling interval and the Markov property. Looks for cycles,
@@ -155,7 +186,7 @@ pub(crate) struct Check {
     /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats.
     pub(crate) data: PathBuf,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: Dated,
     /// Write a page with the findings and the autocorrelation of each coordinate.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
@@ -170,7 +201,7 @@ pub(crate) struct Check {
         ergode fit data.npz -o run\n  \
         ergode fit data.csv --dt 0.01 -o run --recipe weak --seed 3\n  \
         ergode fit data.npz -o run --set held_out=0.5 --set score.kind=denoising\n  \
-        ergode fit monthly.csv -o run --time-column month --set cycle.period=12\n  \
+        ergode fit monthly.csv -o run --time-column date --time-unit M --set cycle.period=12\n  \
         ergode fit all.sums -o run")]
 pub(crate) struct Fit {
     /// File, folder of files or quoted pattern; `ergode convert --help` lists the formats. Or sums (.sums) of
@@ -183,7 +214,7 @@ pub(crate) struct Fit {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: Dated,
     /// How to estimate the mobility [default: auto].
     #[arg(long)]
     pub(crate) recipe: Option<RecipeName>,
@@ -355,7 +386,7 @@ pub(crate) struct Validate {
     #[arg(long, value_name = "DATA")]
     pub(crate) against: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: Dated,
 }
 
 /// Write the learned equation: drift and diffusion in the units of the record.

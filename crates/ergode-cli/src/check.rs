@@ -4,17 +4,14 @@ use std::fmt::Write as _;
 
 use ergode::check::CoordinateReport;
 use ergode::report::check_page;
-use ergode::{CheckConfig, CheckReport, Finding, Severity, Verdict, check_ensemble, read_ensemble};
+use ergode::{CheckConfig, CheckReport, Finding, Severity, Verdict, check_ensemble};
 
 use crate::args::Check;
 use crate::output::{Failed, grouped, report, shown, trajectories, write_text};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Check, json: bool) -> Result<(), Failed> {
-    let options = arguments.reading.options();
-    let ensemble = watched("reading", |control| {
-        read_ensemble(&arguments.data, &options, control)
-    })?;
+    let (ensemble, _) = arguments.reading.read(&arguments.data, None)?;
     let outcome = watched("checking", |control| {
         check_ensemble(&ensemble, &CheckConfig::default(), control)
     })?;

@@ -6,10 +6,10 @@ use ergode::pipeline::{Sums, fit_sums};
 use ergode::systems::ExactFields;
 use ergode::{
     Ensemble, Error, FitConfig, FitOptions, Fitted, Recipe, Results, RunFolder, Verdict, fit_with,
-    read_ensemble,
 };
 
-use crate::args::{DeviceName, Fit, Reading, RecipeName};
+use crate::args::{Dated, DeviceName, Fit, RecipeName};
+use crate::calendar::keep;
 use crate::output::{Failed, read_text, report, shown};
 use crate::progress::watched;
 use crate::summary::conclude;
@@ -25,17 +25,15 @@ pub(crate) fn run(arguments: &Fit, json: bool) -> Result<(), Failed> {
     }
     let changes = (arguments.config.as_deref(), &arguments.set[..]);
     let config = configured(changes, arguments.seed, arguments.recipe)?;
-    let options = arguments.reading.options();
-    let ensemble = watched("reading", |control| {
-        read_ensemble(&arguments.data, &options, control)
-    })?;
+    let (ensemble, epoch) = arguments.reading.read(&arguments.data, None)?;
     let fitted = fit(&ensemble, &config, &arguments.output, None)?;
+    keep(&arguments.output, &ensemble, epoch.as_ref())?;
     conclude(&fitted, &arguments.output, json)
 }
 
 /// Fit sums instead of a record, with the configuration of their plan.
 fn of_sums(arguments: &Fit, json: bool) -> Result<(), Failed> {
-    if arguments.config.is_some() || arguments.reading != Reading::default() {
+    if arguments.config.is_some() || arguments.reading != Dated::default() {
         return Err(Failed::input(
             "sums have the configuration and the columns of their plan; leave out --config and options for reading",
         ));

@@ -5,21 +5,19 @@ use std::path::Path;
 use std::time::Instant;
 
 use ergode::forecast::{ForecastConfig, forecast};
-use ergode::io::date_of;
-use ergode::{Ensemble, LangevinModel, read_ensemble, write_ensemble};
+use ergode::{Ensemble, LangevinModel, write_ensemble};
 use serde_json::json;
 
 use crate::args::Forecast;
+use crate::calendar::Epoch;
 use crate::output::{Failed, grouped, report, shown, write_text};
 use crate::progress::watched;
 
 pub(crate) fn run(arguments: &Forecast, json: bool) -> Result<(), Failed> {
     let clock = Instant::now();
     let model = LangevinModel::load(&arguments.run)?;
-    let options = arguments.reading.options();
-    let record = watched("reading", |control| {
-        read_ensemble(&arguments.data, &options, control)
-    })?;
+    let known = Epoch::of_run(&arguments.run)?;
+    let (record, epoch) = arguments.reading.read(&arguments.data, known)?;
     let config = ForecastConfig {
         horizon: arguments.horizon,
         interval: arguments.interval,
@@ -36,9 +34,9 @@ pub(crate) fn run(arguments: &Forecast, json: bool) -> Result<(), Failed> {
         true => found.ensemble()?,
         false => found.table(&arguments.quantiles)?,
     };
-    match is_text(&arguments.output) && has_dates(&record) {
-        true => write_dated(&arguments.output, &written)?,
-        false => write_ensemble(&arguments.output, &written)?,
+    match epoch.filter(|_| is_text(&arguments.output)) {
+        Some(epoch) => write_dated(&arguments.output, &written, &epoch)?,
+        None => write_ensemble(&arguments.output, &written)?,
     }
     let result = json!({
         "file": shown(&arguments.output),
@@ -77,14 +75,8 @@ fn is_text(path: &Path) -> bool {
     extension.is_some_and(|extension| ["csv", "tsv"].contains(&extension))
 }
 
-/// True where the times of a record were read from dates, which are counted in days.
-fn has_dates(record: &Ensemble) -> bool {
-    let units = record.units();
-    units.is_some_and(|units| units.time == "days" && units.coordinates.is_empty())
-}
-
 /// Write a table with dates as times.
-fn write_dated(path: &Path, table: &Ensemble) -> Result<(), Failed> {
+fn write_dated(path: &Path, table: &Ensemble, epoch: &Epoch) -> Result<(), Failed> {
     let separator = if path.extension().is_some_and(|e| e == "tsv") {
         '\t'
     } else {
@@ -102,7 +94,7 @@ fn write_dated(path: &Path, table: &Ensemble) -> Result<(), Failed> {
     let mut row = vec![0.0; table.dim()];
     for (k, trajectory) in table.trajectories().iter().enumerate() {
         for i in 0..trajectory.len() {
-            text += &date_of(trajectory.time(i));
+            text += &epoch.date(trajectory.time(i));
             if several {
                 let _ = write!(text, "{separator}{k}");
             }

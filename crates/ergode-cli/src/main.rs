@@ -2,6 +2,7 @@
 
 mod accumulate;
 mod args;
+mod calendar;
 mod check;
 mod completions;
 mod config;

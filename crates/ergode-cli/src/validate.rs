@@ -1,9 +1,10 @@
 //! `ergode validate`: a fitted model against data.
 
-use ergode::{FitConfig, Fitted, read_ensemble, validate_model};
+use ergode::{FitConfig, Fitted, validate_model};
 use serde_json::json;
 
 use crate::args::Validate;
+use crate::calendar::Epoch;
 use crate::fit::verdict_name;
 use crate::output::{Failed, report, shown};
 use crate::progress::watched;
@@ -15,8 +16,9 @@ pub(crate) fn run(arguments: &Validate, json: bool) -> Result<(), Failed> {
         return conclude(&fitted, &arguments.run, json);
     };
     let config = FitConfig::from_toml(&fitted.record.configuration)?;
-    let options = arguments.reading.options();
-    let ensemble = watched("reading", |control| read_ensemble(data, &options, control))?;
+    let (ensemble, _) = arguments
+        .reading
+        .read(data, Epoch::of_run(&arguments.run)?)?;
     let (validation, runs) = watched("simulating and validating", |control| {
         validate_model(
             &fitted.model,

@@ -483,6 +483,31 @@ fn the_time_column_has_one_name_and_a_hidden_alias() {
 }
 
 #[test]
+fn dates_are_counted_in_a_unit_of_the_calendar() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let months = (0..240).map(|k| {
+        let value = (k as f64 * 0.7).sin() + (k as f64 * 2.3).cos();
+        format!("{}-{:02}-15,{value}\n", 1990 + k / 12, k % 12 + 1)
+    });
+    let text = format!("date,y\n{}", months.collect::<String>());
+    std::fs::write(at.join("monthly.csv"), text).unwrap();
+    let check = |unit: &[&str]| {
+        let arguments = ["check", "monthly.csv", "--time-column", "date", "--json"];
+        json(&ergode(at, &[&arguments[..], unit].concat()))
+    };
+    assert_eq!(check(&["--time-unit", "M"])["sampling_interval"], 1.0);
+    let days = check(&[])["sampling_interval"].as_f64().unwrap();
+    assert!((days - 365.2425 / 12.0).abs() < 0.1, "{days}");
+    std::fs::write(at.join("numbers.csv"), "t,y\n0,1\n1,2\n2,1\n").unwrap();
+    let (code, message) = failure(at, &["check", "numbers.csv", "--time-unit", "M"]);
+    assert!(
+        code == 2 && message.contains("the times of the record are numbers"),
+        "{message}"
+    );
+}
+
+#[test]
 fn every_format_is_written_read_and_refused_when_it_is_bad() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -4,14 +4,15 @@ use std::f64::consts::TAU;
 use std::sync::OnceLock;
 
 use ergode::forecast::{
-    Forecast, ForecastConfig, ForecastReferences, SkillConfig, ensemble_crps, forecast,
-    forecast_skill,
+    ForecastConfig, ForecastReferences, SkillConfig, ensemble_crps, forecast, forecast_skill,
 };
 use ergode::observe::TrendAhead;
 use ergode::random::{Purpose, Stream};
 use ergode::simulate::{Initial, SimulateConfig, simulate_ensemble};
-use ergode::systems::{DoubleWell, System};
-use ergode::{Control, Ensemble, FitConfig, Fitted, Scheme, fit};
+use ergode::systems::{
+    Affine2d, DoubleWell, OrnsteinUhlenbeck, OrnsteinUhlenbeckParameters, System,
+};
+use ergode::{Control, Ensemble, FitConfig, Fitted, LangevinModel, Scheme, fit};
 use ndarray::{Array2, s};
 
 use super::support::{Estimate, rows, sample};
@@ -30,87 +31,141 @@ fn double_well() -> &'static (Fitted, Ensemble) {
 }
 
 /// Members of a forecast.
-const MEMBERS: usize = 256;
+const MEMBERS: usize = 128;
 
-/// Forecasts from every 40th row, by the fitted model.
-fn ahead(data: &Ensemble, model: &ergode::LangevinModel) -> Forecast {
-    let config = ForecastConfig {
-        horizon: 4.0,
-        interval: Some(0.5),
-        trajectories: MEMBERS,
-        every: Some(40),
-        ..ForecastConfig::default()
-    };
-    forecast(model, data, &config, &Control::new()).unwrap()
+/// A record, its system, and leads from 0.1 to 3 decorrelation times, in samples.
+struct Case {
+    system: Box<dyn System>,
+    interval: f64,
+    steps: [usize; 4],
 }
 
-/// Mean CRPS at each lead over starts that have data to compare with, one list for each trajectory of the data.
-fn scores(
-    found: &Forecast,
-    data: &Ensemble,
-    members: impl Fn(usize, usize) -> Vec<f64>,
-) -> Vec<Vec<f64>> {
-    let steps: Vec<usize> = found
-        .leads
-        .iter()
-        .map(|t| (t / 0.1).round() as usize)
-        .collect();
-    let mut scores = vec![Vec::new(); steps.len()];
-    for (s, start) in found.starts.iter().enumerate() {
-        let truth = rows(data, start.trajectory);
-        if start.row + steps[steps.len() - 1] >= truth.nrows() {
-            continue;
+/// CRPS of forecasts by a model and by the truth from the same states, at one lead of one coordinate.
+#[derive(Debug)]
+struct Beside {
+    lead: f64,
+    coordinate: usize,
+    /// Score of the model over that of the truth.
+    ratio: f64,
+    /// Standard error of the ratio, of differences start by start.
+    stderr: f64,
+}
+
+impl Case {
+    /// Forecasts of `data` from every so many rows, without the last ones, which have nothing to be compared with.
+    fn beside_the_truth(&self, model: &LangevinModel, data: &Ensemble) -> Vec<Beside> {
+        let last = self.steps[3];
+        let cut: Vec<_> = data.trajectories().iter().map(|t| t.len() - last).collect();
+        let config = ForecastConfig {
+            horizon: last as f64 * self.interval,
+            trajectories: MEMBERS,
+            every: Some(last),
+            seed: 3,
+            ..ForecastConfig::default()
+        };
+        let found = forecast(model, data, &config, &Control::new()).unwrap();
+        let has_data = |s: &usize| found.starts[*s].row < cut[found.starts[*s].trajectory];
+        let starts: Vec<usize> = (0..found.starts.len()).filter(has_data).collect();
+        let of = |s: usize| rows(data, found.starts[s].trajectory);
+        let dim = data.dim();
+        let states = Array2::from_shape_fn((starts.len() * MEMBERS, dim), |(k, i)| {
+            let s = starts[k / MEMBERS];
+            of(s)[[found.starts[s].row, i]]
+        });
+        let config = SimulateConfig {
+            time: last as f64 * self.interval,
+            dt: 0.05 * self.interval,
+            scheme: Scheme::Platen,
+            save_every: self.interval,
+            trajectories: states.nrows(),
+            seed: 11,
+            burn_in: 0.0,
+        };
+        let initial = Initial::Given(states);
+        let exact = simulate_ensemble(&*self.system, &initial, &config, &Control::new());
+        let exact = exact.unwrap().ensemble;
+        let mut all = Vec::new();
+        for (coordinate, step) in (0..dim).flat_map(|i| self.steps.map(|step| (i, step))) {
+            let (mut truth, mut apart) = (Vec::new(), Vec::new());
+            for (k, &s) in starts.iter().enumerate() {
+                let y = of(s)[[found.starts[s].row + step, coordinate]];
+                let members = found.members.slice(s![s, .., step - 1, coordinate]);
+                let exact = |m| rows(&exact, k * MEMBERS + m)[[step, coordinate]];
+                let exact: Vec<f64> = (0..MEMBERS).map(exact).collect();
+                truth.push(ensemble_crps(&exact, y));
+                apart.push(ensemble_crps(&members.to_vec(), y) - truth[k]);
+            }
+            let (truth, apart) = (Estimate::new(&truth), Estimate::new(&apart));
+            all.push(Beside {
+                lead: step as f64 * self.interval,
+                coordinate,
+                ratio: 1.0 + apart.mean / truth.mean,
+                stderr: apart.error / truth.mean,
+            });
         }
-        for (lead, step) in steps.iter().enumerate() {
-            let y = truth[[start.row + step, 0]];
-            scores[lead].push(ensemble_crps(&members(s, lead), y));
+        all
+    }
+
+    /// Scores must lie within 2 % of those of the truth, and their errors must be small enough to say so.
+    fn accept(&self, model: &LangevinModel, data: &Ensemble) {
+        for of in self.beside_the_truth(model, data) {
+            println!(
+                "coordinate {} at {}: {:.4}",
+                of.coordinate, of.lead, of.ratio
+            );
+            assert!(of.stderr < 0.008, "{of:?}");
+            assert!((of.ratio - 1.0).abs() < 0.02, "{of:?}");
         }
     }
-    scores
+}
+
+/// The double well at the interval 0.1, whose decorrelation time is about 4.
+fn well() -> Case {
+    Case {
+        system: Box::new(DoubleWell::default()),
+        interval: 0.1,
+        steps: [4, 12, 40, 120],
+    }
 }
 
 #[test]
 fn slow_a_fitted_double_well_forecasts_as_well_as_the_truth() {
     let (fitted, data) = double_well();
-    let found = ahead(data, &fitted.model);
-    let of_model = scores(&found, data, |s, lead| {
-        found.members.slice(s![s, .., lead, 0]).to_vec()
+    well().accept(&fitted.model, data);
+    // A model that is three times too slow does not.
+    let slow = fitted
+        .model
+        .with_constant_mobility(ndarray::array![[0.2]].view());
+    let of = well().beside_the_truth(&slow.unwrap(), data);
+    assert!(of[0].ratio > 1.02 + 5.0 * of[0].stderr, "{:?}", of[0]);
+}
+
+/// Fits a record of 16 trajectories and forecasts another.
+fn accept_a_fit(case: &Case) {
+    let config = FitConfig::default().with_changes(&["limits.seconds=3000".into()]);
+    let learned = sample(&*case.system, 500.0, case.interval, 16, 1);
+    let fitted = fit(&learned, &config.unwrap()).unwrap();
+    let data = sample(&*case.system, 1000.0, case.interval, 16, 2);
+    case.accept(&fitted.model, &data);
+}
+
+#[test]
+fn slow_a_fitted_ou_forecasts_as_well_as_the_truth() {
+    accept_a_fit(&Case {
+        system: Box::new(OrnsteinUhlenbeck::new(OrnsteinUhlenbeckParameters::default()).unwrap()),
+        interval: 0.1,
+        steps: [1, 3, 10, 30],
     });
-    // The truth from the same states.
-    let states = Array2::from_shape_fn((found.starts.len() * MEMBERS, 1), |(k, _)| {
-        let start = &found.starts[k / MEMBERS];
-        rows(data, start.trajectory)[[start.row, 0]]
+}
+
+#[test]
+fn slow_a_fitted_affine2d_forecasts_as_well_as_the_truth() {
+    // Its decorrelation time is 1.3.
+    accept_a_fit(&Case {
+        system: Box::new(Affine2d::default()),
+        interval: 0.13,
+        steps: [1, 3, 10, 30],
     });
-    let system = DoubleWell::default();
-    let config = SimulateConfig {
-        time: 4.0,
-        dt: 0.02,
-        scheme: Scheme::Platen,
-        save_every: 0.5,
-        trajectories: states.nrows(),
-        seed: 11,
-        ..system.protocol().simulate
-    };
-    let config = SimulateConfig {
-        burn_in: 0.0,
-        ..config
-    };
-    let exact = simulate_ensemble(&system, &Initial::Given(states), &config, &Control::new());
-    let exact = exact.unwrap().ensemble;
-    let of_truth = scores(&found, data, |s, lead| {
-        (0..MEMBERS)
-            .map(|k| rows(&exact, s * MEMBERS + k)[[lead + 1, 0]])
-            .collect()
-    });
-    for (lead, (model, truth)) in of_model.iter().zip(&of_truth).enumerate() {
-        let (model, truth) = (Estimate::new(model), Estimate::new(truth));
-        let ratio = model.mean / truth.mean;
-        assert!(
-            (ratio - 1.0).abs() < 0.02,
-            "lead {}: {ratio}",
-            found.leads[lead]
-        );
-    }
 }
 
 #[test]

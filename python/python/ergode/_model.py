@@ -87,7 +87,8 @@ class Langevin(Fields, Forecasting, Physics, Parameters):
     Attributes
     ----------
     results_ : dict
-        Content of results.json.
+        Content of results.json. `results_["equation"]["standardisation"]` has mean and scale of the coordinates that
+        standardised coefficients belong to.
     coefficients_ : dict of str to (value, standard error)
         Coefficients of the equation in the units of the record, as `coefficients()`; empty for a model that is no
         polynomial, such as a network.

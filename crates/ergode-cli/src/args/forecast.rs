@@ -5,17 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use ergode::observe::TrendAhead;
 
-use super::Reading;
+use super::Dated;
 
 /// Forecast a record with an ensemble of trajectories of a fitted model.
 ///
 /// Forecasts start from the last state of each trajectory. The output has the mean, the standard deviation and
 /// quantiles of each coordinate at the times of the record, in its units: columns x, x_sd, x_q05 and so on.
-/// The mean of the cycle is part of them, and the trend goes on.
+/// The mean of the cycle is part of them, and the trend goes on. Dates of the record become dates in a .csv
+/// or .tsv file, counted as in the fit.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
         ergode forecast run data.npz -o ahead.csv --horizon 10\n  \
-        ergode forecast run monthly.csv -o ahead.csv --time-column month --horizon 12 --trend hold\n  \
+        ergode forecast run monthly.csv -o ahead.csv --time-column date --horizon 12 --trend hold\n  \
         ergode forecast run data.npz -o members.npz --horizon 10 --members --every 100")]
 pub(crate) struct Forecast {
     /// Folder of a run.
@@ -60,7 +61,7 @@ pub(crate) struct Forecast {
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u64,
     #[command(flatten)]
-    pub(crate) reading: Reading,
+    pub(crate) reading: Dated,
 }
 
 /// The trend after the end of the record.

@@ -61,7 +61,8 @@ impl Facts {
                 names[j]
             ));
         }
-        if self.partial_gaps > 0 {
+        // One lost value in a hundred rows is what most records have.
+        if 100 * self.partial_gaps > self.samples {
             warnings.push(format!(
                 "{} rows have a NaN in some coordinates but not in others; these rows count as gaps",
                 self.partial_gaps

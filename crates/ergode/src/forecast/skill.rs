@@ -1,5 +1,8 @@
 //! Forecast skill on held-out data, beside climatology, persistence and a linear inverse model.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +11,7 @@ use super::linear::LinearInverseModel;
 use super::{Ahead, ForecastStart, mean, rows_of};
 use crate::check::decorrelation_times;
 use crate::control::Control;
-use crate::data::Ensemble;
+use crate::data::{Ensemble, Times, Trajectory};
 use crate::error::{Error, Result};
 use crate::model::LangevinModel;
 
@@ -165,10 +168,12 @@ fn longest_time(
 /// data.
 ///
 /// Forecasts start at samples spread evenly over the held-out data, each long enough before the end of its
-/// segment. Standard errors are over 16 stretches of forecasts.
+/// segment. Where the times of a record are multiples of one interval, some of which have no sample, forecasts go on
+/// through these. Standard errors are over 16 stretches of forecasts.
 ///
 /// # Errors
-/// When sampling is uneven, no segment is as long as a lead, forecasts take too long, or the work is stopped.
+/// When times are no multiples of one interval, no segment is as long as a lead, forecasts take too long, or the work
+/// is stopped.
 pub fn forecast_skill(
     model: &LangevinModel,
     held_out: &Ensemble,
@@ -176,16 +181,20 @@ pub fn forecast_skill(
     config: &SkillConfig,
     control: &Control,
 ) -> Result<ForecastSkill> {
-    let Some(interval) = held_out.sampling_interval() else {
-        return Err(Error::input("the skill of forecasts needs even sampling"));
+    let Some(lattice) = Lattice::new(held_out)? else {
+        return Err(Error::input(
+            "the skill of forecasts needs times that are multiples of one interval",
+        ));
     };
     let observed = model.observation().observed();
-    let steps = lead_steps(held_out, observed, interval, config, control)?;
+    let steps = lead_steps(held_out, &lattice, observed, config, control)?;
+    let (held_out, interval) = (&*lattice.rows, lattice.interval);
     let last = *steps.last().expect("at least one lead");
     let dt = model.validated_step().map_or(0.1 * interval, |(dt, _)| dt);
     let per_member = last as f64 * (interval / dt).ceil().max(1.0) * model.dim() as f64;
     let affordable = (config.work / per_member / config.members.max(1) as f64) as usize;
-    let starts = spread(held_out, last, config.starts.min(affordable.max(FEWEST)))?;
+    let most = config.starts.min(affordable.max(FEWEST));
+    let starts = spread(&lattice, last, most)?;
     let fits = (config.work / per_member / starts.len() as f64) as usize;
     let ahead = Ahead {
         members: config.members.min(fits.max(FEWEST)),
@@ -237,15 +246,16 @@ pub fn forecast_skill(
 /// Leads in sampling intervals, increasing, none longer than the longest segment allows.
 fn lead_steps(
     held_out: &Ensemble,
+    lattice: &Lattice,
     observed: usize,
-    interval: f64,
     config: &SkillConfig,
     control: &Control,
 ) -> Result<Vec<usize>> {
     /// Part of the longest segment that a lead may take.
     const PART: f64 = 0.5;
-    let longest = held_out.segments().iter().map(|s| s.rows.len()).max();
-    let most = (PART * longest.unwrap_or(0) as f64) as usize;
+    let interval = lattice.interval;
+    let longest = lattice.stretches().into_iter().map(|(_, rows)| rows.len());
+    let most = (PART * longest.max().unwrap_or(0) as f64) as usize;
     let wanted: Vec<f64> = match config.leads.is_empty() {
         false => config.leads.clone(),
         true => {
@@ -268,10 +278,81 @@ fn lead_steps(
     }
 }
 
-/// At most so many samples, spread evenly, each followed by `last` others of its segment.
-fn spread(held_out: &Ensemble, last: usize, most: usize) -> Result<Vec<ForecastStart>> {
-    let room = |rows: &std::ops::Range<usize>| rows.len().saturating_sub(last);
-    let total: usize = held_out.segments().iter().map(|s| room(&s.rows)).sum();
+/// Held-out data in rows of one interval.
+struct Lattice<'a> {
+    rows: Cow<'a, Ensemble>,
+    interval: f64,
+    /// Rows without a sample are times at which none was taken, and a forecast may pass them.
+    sparse: bool,
+}
+
+impl<'a> Lattice<'a> {
+    /// None where times are no multiples of one interval, or less than half of its multiples have a sample.
+    fn new(held_out: &'a Ensemble) -> Result<Option<Self>> {
+        /// Part of the interval by which a time may be off.
+        const OFF: f64 = 1e-3;
+        if let Some(interval) = held_out.sampling_interval() {
+            return Ok(Some(Self {
+                rows: Cow::Borrowed(held_out),
+                interval,
+                sparse: false,
+            }));
+        }
+        let trajectories = held_out.trajectories();
+        let steps = trajectories
+            .iter()
+            .flat_map(|t| (1..t.len()).map(|i| t.time(i) - t.time(i - 1)));
+        let interval = steps.fold(f64::INFINITY, f64::min);
+        let mut filled = Vec::with_capacity(trajectories.len());
+        let mut row = vec![0.0; held_out.dim()];
+        for trajectory in trajectories {
+            let start = trajectory.time(0);
+            let place = |i: usize| {
+                let steps = (trajectory.time(i) - start) / interval;
+                ((steps - steps.round()).abs() < OFF).then(|| steps.round() as usize)
+            };
+            let places: Option<Vec<usize>> = (0..trajectory.len()).map(place).collect();
+            let Some(places) = places else {
+                return Ok(None);
+            };
+            let count = places.last().map_or(0, |last| last + 1);
+            if count > 2 * trajectory.len() {
+                return Ok(None);
+            }
+            let mut values = Array2::from_elem((count, held_out.dim()), f64::NAN);
+            for (i, place) in places.into_iter().enumerate() {
+                trajectory.row(i, &mut row);
+                values.row_mut(place).assign(&ndarray::aview1(&row));
+            }
+            let step = interval;
+            filled.push(Trajectory::new(values, Times::Even { start, step }));
+        }
+        let rows = Ensemble::new(filled)?.with_names(held_out.names().to_vec())?;
+        Ok(Some(Self {
+            rows: Cow::Owned(rows),
+            interval,
+            sparse: true,
+        }))
+    }
+
+    /// Rows that a forecast may run through, with their trajectory.
+    fn stretches(&self) -> Vec<(usize, Range<usize>)> {
+        let trajectories = self.rows.trajectories().iter().enumerate();
+        match self.sparse {
+            true => trajectories.map(|(k, t)| (k, 0..t.len())).collect(),
+            false => {
+                let segments = self.rows.segments().iter();
+                segments.map(|s| (s.trajectory, s.rows.clone())).collect()
+            }
+        }
+    }
+}
+
+/// At most so many samples, spread evenly, each followed by `last` other rows of its stretch.
+fn spread(lattice: &Lattice, last: usize, most: usize) -> Result<Vec<ForecastStart>> {
+    let room = |rows: &Range<usize>| rows.len().saturating_sub(last);
+    let stretches = lattice.stretches();
+    let total: usize = stretches.iter().map(|(_, rows)| room(rows)).sum();
     let count = total.min(most);
     if count < FEWEST {
         return Err(Error::input(format!(
@@ -280,16 +361,18 @@ fn spread(held_out: &Ensemble, last: usize, most: usize) -> Result<Vec<ForecastS
     }
     let mut places = (0..count).map(|k| k * total / count).peekable();
     let (mut passed, mut starts) = (0, Vec::with_capacity(count));
-    for segment in held_out.segments() {
-        let trajectory = &held_out.trajectories()[segment.trajectory];
-        let room = room(&segment.rows);
+    for (k, rows) in stretches {
+        let trajectory = &lattice.rows.trajectories()[k];
+        let room = room(&rows);
         while let Some(place) = places.next_if(|place| *place < passed + room) {
-            let row = segment.rows.start + place - passed;
-            starts.push(ForecastStart {
-                trajectory: segment.trajectory,
-                row,
-                time: trajectory.time(row),
-            });
+            let row = rows.start + place - passed;
+            if !trajectory.is_gap(row) {
+                starts.push(ForecastStart {
+                    trajectory: k,
+                    row,
+                    time: trajectory.time(row),
+                });
+            }
         }
         passed += room;
     }
@@ -330,7 +413,8 @@ impl Curves {
         let (mut model, mut variances) = (Marks::new(), Vec::new());
         for (members, y) in ensemble.into_iter().zip(case.truth) {
             let mut x: Vec<f64> = members.into_iter().filter(|x| x.is_finite()).collect();
-            if x.len() < 2 {
+            // Nothing was observed then, or nothing is left of the ensemble.
+            if x.len() < 2 || y.is_nan() {
                 model.push([f64::NAN; 2]);
                 continue;
             }

@@ -6,10 +6,12 @@ use std::f64::consts::TAU;
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
+use super::deviations::Deviations;
 use super::{LangevinModel, StoredMobility, StoredScore};
 use crate::data::Standardiser;
 use crate::mobility::LinearMobility;
 use crate::observable::{Factor, Polynomial, degree};
+use crate::score::ClosedFormScore;
 
 /// c x^α, with the standard error of c.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,8 +79,7 @@ impl LangevinModel {
     /// Drift and diffusion written out; none where one of them is not made of polynomials, as of a network, a
     /// ring, or a score of logarithms.
     ///
-    /// Standard errors are known where the drift is an unknown of the fit. The drift M s + ∇·M of a score and
-    /// a mobility has none here; `LangevinModel::field_error` gives those of its values.
+    /// Standard errors come from the jackknife of the coefficients: of drift and diffusion, or of score and mobility.
     pub fn written_equation(&self) -> Option<ModelEquation> {
         let equation = match &self.mobility.stored {
             StoredMobility::Linear(mobility) if mobility.drift().is_some() => {
@@ -116,15 +117,8 @@ impl LangevinModel {
             return None;
         }
         let (dim, s) = (self.dim(), score.component_polynomials()?);
-        let drift = (0..dim).map(|i| {
-            let mut sum = Polynomial::default();
-            for j in 0..dim {
-                let entry = &m[i * dim + j];
-                sum.add_scaled(1.0, &entry.product(&s[j]));
-                sum.add_scaled(1.0, &entry.derivative(j));
-            }
-            vec![(None, sum)]
-        });
+        let drift = drift_of(m, &s);
+        let replicates = self.drift_replicates(score, m, mobility);
         let diffusion = match mobility {
             Some(mobility) => diffusion_fields(mobility),
             None => upper(dim)
@@ -138,7 +132,8 @@ impl LangevinModel {
         };
         Some(Unknowns {
             standardiser: standardiser.clone(),
-            drift: drift.collect(),
+            drift: drift.into_iter().map(|sum| vec![(None, sum)]).collect(),
+            replicates,
             diffusion,
             coefficients: mobility
                 .map_or_else(|| Array1::zeros(0), |m| m.coefficients().to_owned()),
@@ -147,12 +142,73 @@ impl LangevinModel {
     }
 }
 
+impl LangevinModel {
+    /// The drift with each row of the deviations of score and mobility; none where these are not known, or where
+    /// there are too many terms to multiply.
+    fn drift_replicates(
+        &self,
+        score: &ClosedFormScore,
+        m: &[Polynomial],
+        mobility: Option<&LinearMobility>,
+    ) -> Vec<Vec<Polynomial>> {
+        /// Products of terms.
+        const MOST: usize = 20_000_000;
+        let deviations = Deviations::new(&self.score, &self.mobility);
+        let known = mobility.is_none() || deviations.mobility.is_some();
+        let (Some(of_score), true) = (deviations.score, known) else {
+            return Vec::new();
+        };
+        let count = |polynomials: &[Polynomial]| -> usize {
+            polynomials
+                .iter()
+                .map(|p| p.terms().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let s = score.component_polynomials().unwrap_or_default();
+        if of_score.nrows() * m.len() * count(m) * count(&s) > MOST {
+            return Vec::new();
+        }
+        let replicate = |k: usize| {
+            let s = score.moved(of_score.row(k))?.component_polynomials()?;
+            let moved = mobility.zip(deviations.mobility.as_ref()).map(|(of, by)| {
+                let coefficients = &of.coefficients() + &by.row(k);
+                of.basis().combine(coefficients.view())
+            });
+            Some(drift_of(moved.as_deref().unwrap_or(m), &s))
+        };
+        let all: Option<Vec<_>> = (0..of_score.nrows()).map(replicate).collect();
+        all.unwrap_or_default()
+    }
+}
+
+/// b_i = Σ_j (M_ij s_j + ∂_j M_ij).
+fn drift_of(m: &[Polynomial], s: &[Polynomial]) -> Vec<Polynomial> {
+    let dim = s.len();
+    let component = |i: usize| {
+        let mut sum = Polynomial::default();
+        for j in 0..dim {
+            let entry = &m[i * dim + j];
+            sum.add_scaled(1.0, &entry.product(&s[j]));
+            sum.add_scaled(1.0, &entry.derivative(j));
+        }
+        sum
+    };
+    (0..dim).map(component).collect()
+}
+
 /// Sums of polynomials in z, each with the coefficient that it is multiplied by, if any.
 type Sum = Vec<(Option<usize>, Polynomial)>;
+
+/// Exponents of a monomial of x, its coefficient and its standard error.
+type RawTerm = (Vec<u32>, f64, Option<f64>);
 
 struct Unknowns {
     standardiser: Standardiser,
     drift: Vec<Sum>,
+    /// The drift with each row of deviations of score and mobility; none where it is linear in the coefficients,
+    /// or no errors are known.
+    replicates: Vec<Vec<Polynomial>>,
     diffusion: Vec<Sum>,
     coefficients: Array1<f64>,
     /// (block, coefficient), where they are known.
@@ -198,6 +254,7 @@ impl Unknowns {
         Self {
             standardiser: basis.standardiser().clone(),
             drift: (0..basis.dim()).map(component).collect(),
+            replicates: Vec::new(),
             diffusion: diffusion_fields(mobility),
             coefficients: mobility.coefficients().to_owned(),
             deviations: deviations_of(Some(mobility)),
@@ -213,10 +270,12 @@ impl Unknowns {
         ModelEquation {
             names: names.to_vec(),
             drift: drift()
-                .map(|(sum, unit)| self.raw(sum, unit, names))
+                .enumerate()
+                .map(|(i, (sum, unit))| self.with_replicates(i, unit, self.raw(sum, unit)))
+                .map(|terms| self.named(terms, names))
                 .collect(),
             diffusion: diffusion()
-                .map(|(sum, unit)| self.raw(sum, unit, names))
+                .map(|(sum, unit)| self.named(self.raw(sum, unit), names))
                 .collect(),
             standardised_drift: drift().map(|(sum, unit)| self.total(sum, unit)).collect(),
             standardised_diffusion: diffusion()
@@ -242,7 +301,7 @@ impl Unknowns {
     }
 
     /// The sum in monomials of x, with errors.
-    fn raw(&self, sum: &Sum, unit: f64, names: &[String]) -> Vec<Term> {
+    fn raw(&self, sum: &Sum, unit: f64) -> Vec<RawTerm> {
         /// A sum of parts this much smaller than they are is rounding: the monomial is not there.
         const ROUNDING: f64 = 1e-12;
         // Coefficient, size of its parts and derivatives by every unknown, of each monomial.
@@ -262,7 +321,7 @@ impl Unknowns {
             }
         }
         let known = sum.iter().all(|(k, _)| k.is_some());
-        let mut terms: Vec<(Vec<u32>, Term)> = monomials
+        monomials
             .into_iter()
             .filter(|(_, (value, size, _))| value.abs() > ROUNDING * size || *size == 0.0)
             .map(|(powers, (value, _, slopes))| {
@@ -271,17 +330,49 @@ impl Unknowns {
                     let along = rows.dot(&slopes);
                     along.dot(&along).sqrt()
                 });
-                let term = monomial(&powers, names, &self.standardiser);
-                (
-                    powers,
-                    Term {
-                        term,
-                        value,
-                        stderr,
-                    },
-                )
+                (powers, value, stderr)
             })
-            .collect();
+            .collect()
+    }
+
+    /// Errors of the drift of component `i` from its replicates.
+    fn with_replicates(&self, i: usize, unit: f64, mut terms: Vec<RawTerm>) -> Vec<RawTerm> {
+        if self.replicates.is_empty() {
+            return terms;
+        }
+        let mut squares: BTreeMap<Vec<u32>, f64> = BTreeMap::new();
+        for replicate in &self.replicates {
+            let mut moved: BTreeMap<Vec<u32>, f64> = BTreeMap::new();
+            for (powers, c) in replicate[i].terms() {
+                for (powers, factor) in expanded(powers, &self.standardiser) {
+                    *moved.entry(powers).or_insert(0.0) += unit * c * factor;
+                }
+            }
+            for (powers, value, _) in &terms {
+                let by = moved.get(powers).copied().unwrap_or(0.0) - value;
+                *squares.entry(powers.clone()).or_insert(0.0) += by * by;
+            }
+        }
+        for (powers, _, stderr) in &mut terms {
+            *stderr = squares.get(powers).map(|square| square.sqrt());
+        }
+        terms
+    }
+
+    /// The terms in the order and with the names that people read.
+    fn named(&self, terms: Vec<RawTerm>, names: &[String]) -> Vec<Term> {
+        let named = |(powers, value, stderr): RawTerm| {
+            let term = monomial(&powers, names, &self.standardiser);
+            (
+                powers,
+                Term {
+                    term,
+                    value,
+                    stderr,
+                },
+            )
+        };
+        let mut terms: Vec<(Vec<u32>, Term)> = terms.into_iter().map(named).collect();
         // By degree, then with the first coordinates first.
         terms.sort_by_key(|(powers, _)| {
             (

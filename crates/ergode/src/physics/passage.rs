@@ -162,6 +162,62 @@ fn mean_on_grid(model: &LangevinModel, a: &Region, b: &Region, nodes: usize) -> 
     }
 }
 
+/// A set as trajectories see it that are looked at once a step.
+struct Visits<'a> {
+    model: &'a LangevinModel,
+    set: &'a Region<'a>,
+    step: f64,
+    /// The set with its faces as far outside as any state has them.
+    widest: Option<Region<'a>>,
+}
+
+impl<'a> Visits<'a> {
+    /// −ζ(½)/√(2π): a Brownian motion with increments of variance v that is looked at once a step meets a face as the
+    /// continuous one meets another that lies this many √v further (Broadie, Glasserman and Kou 1997).
+    const FURTHER: f64 = 0.582_597_157_939_010_7;
+
+    fn new(model: &'a LangevinModel, set: &'a Region<'a>, step: f64) -> Self {
+        let mut visits = Self {
+            model,
+            set,
+            step,
+            widest: None,
+        };
+        let mut most = vec![0.0; model.dim()];
+        for row in model.starts().rows() {
+            let by = visits.by(&row.to_vec());
+            most.iter_mut().zip(by).for_each(|(m, by)| *m = by.max(*m));
+        }
+        // States beyond the samples may have a larger D.
+        most.iter_mut().for_each(|m| *m *= 2.0);
+        visits.widest = set.widened(&most);
+        visits
+    }
+
+    /// How far outwards each coordinate sees a face at `x`.
+    fn by(&self, x: &[f64]) -> Vec<f64> {
+        let dim = x.len();
+        let mut diffusion = vec![0.0; dim * dim];
+        self.model.diffusion(x, &mut diffusion);
+        let variance = |i: usize| 2.0 * diffusion[i * dim + i].max(0.0) * self.step;
+        (0..dim)
+            .map(|i| Self::FURTHER * variance(i).sqrt())
+            .collect()
+    }
+
+    /// Whether a trajectory at `x` counts as having visited the set.
+    fn contain(&self, x: &[f64]) -> bool {
+        match &self.widest {
+            Some(widest) if widest.contains(x) => {
+                let widened = self.set.widened(&self.by(x));
+                widened.is_some_and(|widened| widened.contains(x))
+            }
+            Some(_) => false,
+            None => self.set.contains(x),
+        }
+    }
+}
+
 /// Trajectories from the start states in `a`, in rounds until half have arrived.
 fn simulated(
     model: &LangevinModel,
@@ -191,6 +247,7 @@ fn simulated(
         row.assign(&model.starts().row(k));
     }
     let step = simulation_protocol(model, 0.0, None, None, 1, config.seed, control)?.dt;
+    let visits = Visits::new(model, b, step);
     let (mut passed, mut arrived, mut moving) = (0.0, Vec::new(), states);
     let (mut spent, mut work) = (0.0, 0.0);
     for round in 0.. {
@@ -215,7 +272,7 @@ fn simulated(
         for trajectory in run.simulation.ensemble.trajectories() {
             let visit = (0..trajectory.len()).find(|i| {
                 trajectory.row(*i, &mut row);
-                b.contains(&row)
+                visits.contain(&row)
             });
             match visit {
                 Some(i) => arrived.push(passed + trajectory.time(i)),

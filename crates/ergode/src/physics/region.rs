@@ -53,6 +53,21 @@ impl Region<'_> {
         }
     }
 
+    /// The set with its faces moved outwards, by as much in each coordinate; functions stay what they are.
+    pub(super) fn widened(&self, by: &[f64]) -> Option<Region<'static>> {
+        match self {
+            Self::Box { low, high } => Some(Region::Box {
+                low: low.iter().zip(by).map(|(x, by)| x - by).collect(),
+                high: high.iter().zip(by).map(|(x, by)| x + by).collect(),
+            }),
+            Self::Ball { centre, radius } => Some(Region::Ball {
+                centre: centre.clone(),
+                radius: radius + by.iter().fold(0.0, |most: f64, by| most.max(*by)),
+            }),
+            Self::Where(_) => None,
+        }
+    }
+
     /// # Errors
     /// When the set is of another number of coordinates, or empty by its bounds.
     pub(super) fn require(&self, dim: usize, what: &str) -> Result<()> {

@@ -66,6 +66,18 @@ pub struct EquationResults {
     pub drift: BTreeMap<String, Vec<Term>>,
     /// D by entry, `x,y` with the coordinates in their order.
     pub diffusion: BTreeMap<String, Vec<Term>>,
+    /// The map to the coordinates that coefficients of the mobility belong to.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub standardisation: Option<Standardisation>,
+}
+
+/// z = (x − mean)/scale, one of each for every coordinate in their order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Standardisation {
+    /// Means.
+    pub mean: Vec<f64>,
+    /// Scales.
+    pub scale: Vec<f64>,
 }
 
 impl EquationResults {
@@ -81,6 +93,10 @@ impl EquationResults {
         Self {
             drift: drift.collect(),
             diffusion: diffusion.collect(),
+            standardisation: Some(Standardisation {
+                mean: equation.standardiser.mean.clone(),
+                scale: equation.standardiser.scale.clone(),
+            }),
         }
     }
 }
