@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::MobilityConfig;
 use super::equations::Equations;
-use super::fit::{Solver, best, fit_mobility};
+use super::fit::{Solver, best, fit_mobility_from};
 use super::result::{MobilityFit, Rung};
 use crate::control::Control;
 use crate::error::{Error, Result};
@@ -116,7 +116,10 @@ pub fn fit_mobility_ladder(
         at = stand(degrees, &*equations, Some(&at), true)?;
         chosen = equations;
     }
-    let mut fit = fit_mobility(&*chosen, &config.fit, control)?;
+    // With a drift of its own the search may end far from here where it begins anew: at a start that is far off a
+    // coarser space changes the predictions so much that the errors swallow the equations.
+    let start = chosen.basis().has_drift().then(|| at.start(&*chosen));
+    let mut fit = fit_mobility_from(start, &*chosen, &config.fit, control)?;
     fit.rungs = rungs;
     Ok(fit)
 }
@@ -149,10 +152,7 @@ impl Standing {
     ) -> Result<Self> {
         let mut solver = Solver::new(equations, config, control)?;
         let labels = || equations.basis().labels();
-        let start = below.map(|below| {
-            let known = |label| below.coefficients.get(label).copied().unwrap_or(0.0);
-            labels().map(known).collect()
-        });
+        let start = below.map(|below| below.start(equations));
         let first = solver.approach(start)?;
         if let Some(below) = below.filter(|_| !own) {
             solver.weights.clone_from(&below.weights);
@@ -174,6 +174,12 @@ impl Standing {
             coefficients: labels().map(str::to_owned).zip(first).collect(),
             weights: solver.weights,
         })
+    }
+
+    /// The coefficients, zero where they are not known.
+    fn start(&self, equations: &dyn Equations) -> Array1<f64> {
+        let known = |label| self.coefficients.get(label).copied().unwrap_or(0.0);
+        equations.basis().labels().map(known).collect()
     }
 
     fn rung(&self, improvement: f64, improvement_error: f64, taken: bool) -> Rung {

@@ -23,17 +23,19 @@ pub enum Recipe {
     /// The one that suits the record; the result says why.
     #[default]
     Auto,
-    /// Correlations predicted by the semigroup in a Galerkin space ([`Semigroup`]).
+    /// Correlations predicted by the semigroup in a Galerkin space
+    /// ([`Semigroup`](crate::mobility::Semigroup)).
     Semigroup,
-    /// The same with the drift as an unknown beside the diffusion, instead of M ([`Semigroup`]).
+    /// The same with the drift as an unknown beside the diffusion, instead of M
+    /// ([`Semigroup`](crate::mobility::Semigroup)).
     Generator,
-    /// Stationary operator, integral in time, polynomial score ([`Weak`]).
+    /// Stationary operator, integral in time, polynomial score ([`Weak`](crate::mobility::Weak)).
     Weak,
     /// The constant Φ, integral in time, with the score
-    /// ([`estimate_constant_mobility`](super::estimate_constant_mobility)).
+    /// ([`estimate_constant_mobility`](crate::mobility::estimate_constant_mobility)).
     Constant,
     /// The paper's: conditional score, derivative in time, mobility by a network
-    /// ([`fit_paper_mobility`](super::fit_paper_mobility)).
+    /// ([`fit_paper_mobility`](crate::mobility::fit_paper_mobility)).
     Paper,
 }
 
@@ -45,7 +47,7 @@ pub struct RecipeConfig {
     pub recipe: Recipe,
     /// Degrees of D and R; by default held-out blocks choose them.
     pub degrees: Option<(usize, usize)>,
-    /// Entries of M that may be nonzero, such as those that [`Structure::support`](super::Structure::support)
+    /// Entries of M that may be nonzero, such as those that [`Structure::support`](crate::mobility::Structure::support)
     /// suggests; all by default.
     pub mask: Option<Array2<bool>>,
     /// Charts of coordinates, in which the test functions of recipes semigroup and generator are polynomials; by

@@ -48,6 +48,9 @@ pub(super) fn in_either_form(
     }
 }
 
+/// χ² per equation below which errors have swallowed the equations.
+const SWALLOWED: f64 = 1e-3;
+
 /// The form that fits better.
 fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
     let chi2 = [&generator, &mobility].map(|found| found.fit.chi2_per_equation);
@@ -58,7 +61,8 @@ fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
     );
     generator.reason.clone_from(&against);
     mobility.reason = against;
-    if chi2[1] <= chi2[0] {
+    // Errors that have swallowed the equations leave nothing of χ².
+    if chi2[1] <= chi2[0] || chi2[0] < SWALLOWED {
         mobility
     } else {
         generator
