@@ -431,13 +431,15 @@ fn held_out(
 }
 
 /// The degree whose drift is nearest to the exact one: the least ⟨w |b|²⟩/2 + ⟨M : ∇(w b)⟩ on new data, estimated by
-/// that of these data plus the variance of b over the blocks, ⟨w |δb|²⟩, that of M included.
+/// that of these data plus a multiple of the variance of b over the blocks, ⟨w |δb|²⟩, that of M included.
 fn chosen(
     plan: &Plan,
     whole: &Sums,
     without: &[(Sums, Array1<f64>)],
     mobility: &Array1<f64>,
 ) -> usize {
+    /// The plain sum takes a degree by chance once in a few records.
+    const CAUTION: f64 = 2.0;
     let risk = |degree: usize| {
         let size = plan.functions(degree);
         let best = whole.drift(size, mobility);
@@ -451,7 +453,7 @@ fn chosen(
             .into_iter()
             .map(|row| whole.square(size, row))
             .sum();
-        whole.loss(size, &best, mobility) + variance
+        whole.loss(size, &best, mobility) + CAUTION * variance
     };
     let least = plan.top().min(1);
     let risks = (least..=plan.top()).map(|degree| (risk(degree), degree));

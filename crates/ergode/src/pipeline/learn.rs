@@ -270,7 +270,8 @@ impl Task<'_> {
 
     /// What is known of a D that is positive at the samples but not beyond them.
     fn beyond_samples(&self, fit: Option<&MobilityFit>) -> Option<Finding> {
-        let mobility = &fit?.mobility;
+        // That of a ring is a function of one site.
+        let mobility = &fit.filter(|_| self.config.ring.sites == 0)?.mobility;
         let bounded = self.training.has_walls() || self.training.has_circles();
         let beyond = tail_violation(mobility, self.training);
         if bounded || beyond == 0.0 || mobility.psd_violation(self.training) > 0.0 {

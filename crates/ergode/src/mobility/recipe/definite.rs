@@ -67,7 +67,11 @@ pub(super) fn between_observed(
     control: &Control,
 ) -> Result<MobilityFit> {
     let (d, r) = fit.degrees().unwrap_or(top);
-    let equations = equations(d.next_multiple_of(2), r)?;
+    if !d.is_multiple_of(2) {
+        // Only an even degree can be made positive, and a warning says so.
+        return Ok(fit);
+    }
+    let equations = equations(d, r)?;
     let start = fit.mobility.coefficients().to_owned();
     let mut observed = fit_mobility_from(Some(start), &*equations, &config.fit(), control)?;
     observed.rungs = fit.rungs;
