@@ -137,7 +137,8 @@ fn slow_a_fitted_double_well_forecasts_as_well_as_the_truth() {
         .model
         .with_constant_mobility(ndarray::array![[0.2]].view());
     let of = well().beside_the_truth(&slow.unwrap(), data);
-    assert!(of[0].ratio > 1.02 + 5.0 * of[0].stderr, "{:?}", of[0]);
+    let seen = |of: &Beside| of.ratio > 1.02 + 5.0 * of.stderr;
+    assert!(of.iter().any(seen), "{of:?}");
 }
 
 /// Fits a record of 16 trajectories and forecasts another.

@@ -138,7 +138,7 @@ fn slow_a_rotating_process_has_current_passages_and_response() {
     // dx = −A x dt + √2 dW with A = [[1, 0.5], [−0.5, 1]]: p is normal with unit variance, v = (−x₂, x₁)/2.
     let parameters = serde_json::json!({"mean": [0.0, 0.0], "drift": [[1.0, 0.5], [-0.5, 1.0]], "diffusion": [[1.0, 0.0], [0.0, 1.0]]});
     let system = OrnsteinUhlenbeck::new(serde_json::from_value(parameters).unwrap()).unwrap();
-    let model = fit(&sample(&system, 400.0, 0.1, 8, 4), &config())
+    let model = fit(&sample(&system, 1600.0, 0.1, 8, 4), &config())
         .unwrap()
         .model;
     let landscape = Landscape::new(&model).unwrap();
