@@ -244,7 +244,7 @@ fn a_fit_is_simulated_evaluated_validated_and_reported() {
         &["fit", "data.npz", "-o", "run", "--json", "--seed", "4"],
     ));
     assert_eq!(fit["seed"], 4);
-    assert_eq!(fit["recipe"], "generator");
+    assert_eq!(fit["recipe"], "semigroup");
     for key in [
         "correlation_rmse",
         "noise_floor",
