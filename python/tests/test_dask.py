@@ -139,7 +139,8 @@ def test_no_rows_but_a_bounded_excerpt_come_to_the_client(client):
         sums = record.accumulate(plan)
         # What the tasks returned: the sums, and the excerpt in them.
         received.append(len(sums.to_bytes()) - len(plan))
-        assert sum(rows.size for rows in _kept(sums)) <= 3000
+        # Whole stretches, so that the last may be too long.
+        assert sum(rows.size for rows in _kept(sums)) <= 3060
     assert received[1] < 1.3 * received[0], received
     assert received[1] < 0.5 * x.nbytes + 1_000_000
 
