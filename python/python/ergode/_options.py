@@ -51,7 +51,7 @@ Options = TypedDict(
         # Default: 20.0
         "check.short_fail": float,
         # warn below this number of decorrelation times (number >= 0)
-        # Default: 100.0
+        # Default: 80.0
         "check.short_warn": float,
         # trends and changes below this fraction of the sd are only information (number >= 0)
         # Default: 0.05
@@ -107,7 +107,7 @@ Options = TypedDict(
         # Default: 200
         "mobility.max_coefficients": int,
         # highest degrees of D and R that are tried (two values, each whole number >= 0, <= 12)
-        # Default: [4, 6]
+        # Default: [6, 7]
         "mobility.max_degrees": Sequence[int],
         # known mean of M with its standard error (table)
         "mobility.mean": Mapping[str, Any],

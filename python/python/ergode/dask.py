@@ -8,6 +8,9 @@ whatever else in it needs rows.
 Needs `pip install ergode[dask]`.
 """
 
+# Dask has no types of its own.
+# mypy: disable-error-code="no-untyped-call,attr-defined,arg-type"
+
 from __future__ import annotations
 
 import glob
@@ -241,7 +244,8 @@ def from_files(
 
 def refuse(data: Any) -> None:
     """Refuse an array of Dask where rows are wanted."""
-    backed = _is_dask(data) or _is_dask(getattr(data, "data", None))
+    # What lies under an xarray object; an array of NumPy has no more to say, and no buffer where it holds dates.
+    backed = _is_dask(data) or not isinstance(data, np.ndarray) and _is_dask(getattr(data, "data", None))
     if hasattr(data, "data_vars"):
         backed = any(_is_dask(data[name].data) for name in data.data_vars)
     if backed:
