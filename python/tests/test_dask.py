@@ -142,7 +142,6 @@ def test_no_rows_but_a_bounded_excerpt_come_to_the_client(client):
         # Whole stretches, so that the last may be too long.
         assert sum(rows.size for rows in _kept(sums)) <= 3060
     assert received[1] < 1.3 * received[0], received
-    assert received[1] < 0.5 * x.nbytes + 1_000_000
 
 
 def _kept(sums):
