@@ -454,32 +454,6 @@ def test_an_estimator_as_scikit_learn_wants_it():
         eg.Langevin().fit(np.random.default_rng(0).normal(size=(50, 2)))
 
 
-def test_first_passages_by_three_routes():
-    well = eg.systems.double_well()
-    data = well.generate(time=1000.0, save_every=0.1, trajectories=16, seed=1)
-    model = eg.Langevin(seed=0).fit(data)
-    # Exact: T(x) = int_x^b dy / (D p) int_-inf^y p, averaged over p in the start set.
-    x = np.linspace(-2.5, 0.8, 6601)
-    step, h = x[1] - x[0], 1.5
-    p, D = np.exp(-h * (x**2 - 1) ** 2), well.diffusion(x[:, None])[:, 0, 0]
-    inner = np.cumsum(p) * step
-    time = (np.cumsum((inner / (D * p))[::-1]) * step)[::-1]
-    start = (x >= -1.2) & (x <= -0.8)
-    exact = (time * p)[start].sum() / p[start].sum()
-    grid = model.first_passage((-1.2, -0.8), (0.8, 9.0))
-    paths = model.first_passage((-1.2, -0.8), (0.8, 9.0), route="rollouts", trajectories=8000, seed=4)
-    assert grid.stderr < 0.03 * exact
-    assert abs(grid.mean - exact) < 4 * grid.stderr
-    # The grid uses D and the density, rollouts the drift, which has errors of its own.
-    assert abs(paths.mean - grid.mean) < 4 * np.hypot(paths.stderr, grid.stderr)
-    # The planted defect: a set that is a function is seen once a step, and its times are too long.
-    late = model.first_passage((-1.2, -0.8), lambda x: x[0] >= 0.8, route="rollouts", trajectories=8000, seed=4)
-    assert late.mean > paths.mean + 2 * paths.stderr
-    at = np.linspace(*np.quantile(data.x, [0.005, 0.995]), 41)
-    potential, U = model.potential(at), h * (at**2 - 1) ** 2
-    assert np.ptp(potential - U) / 2 < 0.05
-
-
 def test_daily_records_with_holidays_have_forecast_skill():
     rng, days = np.random.default_rng(4), pd.bdate_range("2008-01-02", periods=3000)
     y = np.zeros(3000)
