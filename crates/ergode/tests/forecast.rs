@@ -4,7 +4,8 @@ use std::f64::consts::TAU;
 use std::sync::OnceLock;
 
 use ergode::forecast::{
-    ForecastConfig, ForecastReferences, SkillConfig, ensemble_crps, forecast, forecast_skill,
+    CoordinateSkill, ForecastConfig, ForecastReferences, SkillConfig, ensemble_crps, forecast,
+    forecast_skill,
 };
 use ergode::observe::TrendAhead;
 use ergode::random::{Purpose, Stream};
@@ -169,6 +170,15 @@ fn slow_a_fitted_affine2d_forecasts_as_well_as_the_truth() {
     });
 }
 
+/// Spread less error of the mean, lead by lead, in standard errors.
+fn apart(of: &CoordinateSkill) -> Vec<f64> {
+    let leads = of.spread.iter().zip(&of.model.rmse);
+    let errors = leads.zip(&of.model.rmse_stderr);
+    errors
+        .map(|((spread, rmse), e)| (spread - rmse) / e)
+        .collect()
+}
+
 #[test]
 fn slow_the_skill_of_a_fit_beats_a_linear_model_and_a_wrong_one() {
     let (fitted, data) = double_well();
@@ -179,13 +189,8 @@ fn slow_the_skill_of_a_fit_beats_a_linear_model_and_a_wrong_one() {
         .expect("an even record has skill");
     assert_eq!(skill.coordinates.len(), 1);
     let of = &skill.coordinates[0];
-    let ratios: Vec<f64> = (0..skill.leads.len())
-        .map(|k| of.spread[k] / of.model.rmse[k])
-        .collect();
-    assert!(
-        ratios.iter().all(|r| (0.85..1.15).contains(r)),
-        "{ratios:?}"
-    );
+    let scores = apart(of);
+    assert!(scores.iter().all(|z| z.abs() < 5.0), "{scores:?}");
     assert!(fitted.page().html().contains("Forecast skill"));
     // A model that is three times too slow has too little spread, and scores worse.
     let control = Control::new();
@@ -216,6 +221,9 @@ fn slow_the_skill_of_a_fit_beats_a_linear_model_and_a_wrong_one() {
         assert!(wrong.model.crps[k] > 1.05 * right.model.crps[k]);
         assert!(wrong.spread[k] < 0.8 * wrong.model.rmse[k]);
     }
+    let scores = [&right, &wrong].map(|skill| apart(&skill.coordinates[0]));
+    assert!(scores[0].iter().all(|z| z.abs() < 5.0), "{scores:?}");
+    assert!(scores[1][..2].iter().all(|z| *z < -5.0), "{scores:?}");
 }
 
 /// Forty years of months: a trend, a season and an autoregressive anomaly.

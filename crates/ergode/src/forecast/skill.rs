@@ -64,6 +64,9 @@ const CLIMATOLOGY: usize = 1024;
 pub struct ForecastScores {
     /// Root mean square error of the mean of the forecast.
     pub rmse: Vec<f64>,
+    /// Standard error of that.
+    #[serde(default)]
+    pub rmse_stderr: Vec<f64>,
     /// Continuous ranked probability score, in units of the coordinate; smaller is better.
     pub crps: Vec<f64>,
     /// Standard error of that score.
@@ -471,7 +474,9 @@ impl ForecastScores {
         let square: Vec<f64> = known.iter().map(|k| marks[*k][0].powi(2)).collect();
         let scores: Vec<f64> = known.iter().map(|k| marks[*k][1]).collect();
         let excess: Vec<f64> = known.iter().map(|k| marks[*k][1] - model[*k][1]).collect();
-        self.rmse.push(mean(&square).sqrt());
+        let rmse = mean(&square).sqrt();
+        self.rmse.push(rmse);
+        self.rmse_stderr.push(0.5 * block_error(&square) / rmse);
         self.crps.push(mean(&scores));
         self.crps_stderr.push(block_error(&scores));
         self.difference_stderr.push(block_error(&excess));

@@ -91,9 +91,13 @@ impl<'a> Landscape<'a> {
         Ok(())
     }
 
-    /// The irreversible velocity v = b − D s − ∇·D on a tile, (D, n); with M it is R s + ∇·R.
+    /// The irreversible velocity v = b − D s − ∇·D on a tile, (D, n); with M it is R s + ∇·R. On a line it is zero:
+    /// nothing can flow along it for ever.
     pub fn velocity(&self, x: &[f64], out: &mut [f64]) {
         let dim = self.model.dim();
+        if dim == 1 && !self.model.space().has_circles() {
+            return out.fill(0.0);
+        }
         let n = x.len() / dim.max(1);
         let [mut score, mut along, mut across] = [(); 3].map(|()| vec![0.0; x.len()]);
         let mut diffusion = vec![0.0; dim * x.len()];
