@@ -77,6 +77,8 @@ pub(super) struct Solver<'a> {
     pub(super) weights: Array1<f64>,
     /// Least ε_e of the homogeneous equations; empty where there are none.
     least: Array1<f64>,
+    /// Most ε_e of the others.
+    most: Array1<f64>,
     /// The equations in a coarser space, where what that changes is part of ε_e.
     coarse: Option<Box<dyn Equations>>,
     /// That change; empty where there is none.
@@ -111,6 +113,7 @@ impl<'a> Solver<'a> {
             residuals: Vec::new(),
             weights: Array1::ones(equations.observed().len()),
             least: Array1::zeros(0),
+            most: Array1::zeros(0),
             coarse: match equations.basis().has_drift() {
                 true => equations.coarser()?,
                 false => None,
@@ -121,6 +124,7 @@ impl<'a> Solver<'a> {
             size: 1.0,
         };
         solver.update_weights(Array1::zeros(coefficients).view())?;
+        solver.most = solver.most_errors();
         Ok(solver)
     }
 
@@ -141,9 +145,25 @@ impl<'a> Solver<'a> {
         Ok(())
     }
 
+    /// Bounds on the errors, from those of the observed values, which are the residuals at zero: coefficients far
+    /// from any solution have predictions so uncertain that otherwise they would meet all equations.
+    fn most_errors(&self) -> Array1<f64> {
+        /// Errors of good fits are of the size of those of the observed values.
+        const FACTOR: f64 = 10.0;
+        let count = self.weights.len() - self.equations.homogeneous();
+        let bound = |(e, weight): (usize, &f64)| match FACTOR / weight {
+            most if e < count && most > 0.0 => most,
+            _ => f64::INFINITY,
+        };
+        self.weights.iter().enumerate().map(bound).collect()
+    }
+
     /// The inverse errors of these residuals, those of homogeneous equations no larger than near the solution.
     fn weigh<'b>(&self, residuals: impl Iterator<Item = &'b Array1<f64>>) -> Array1<f64> {
         let mut weights = weights(&residuals.collect::<Vec<_>>(), &self.defect);
+        for (weight, most) in weights.iter_mut().zip(&self.most) {
+            *weight = weight.max(1.0 / most);
+        }
         for (weight, least) in weights.iter_mut().zip(&self.least) {
             if *least > 0.0 {
                 *weight = weight.min(1.0 / least);

@@ -88,6 +88,23 @@ pub struct StepAdvice {
     pub finding: Option<Finding>,
 }
 
+impl StepAdvice {
+    /// Two standard errors above the weak error of the recommended step.
+    fn bound(&self) -> f64 {
+        let tried = self
+            .trials
+            .iter()
+            .filter(|trial| trial.dt == self.recommended);
+        tried.map(StepTrial::bound).fold(f64::INFINITY, f64::min)
+    }
+
+    /// Whether the recommended step has a finding that a reader should act on.
+    fn is_doubtful(&self) -> bool {
+        let finding = self.finding.as_ref();
+        finding.is_some_and(|finding| finding.severity > Severity::Info)
+    }
+}
+
 /// Step and scheme of a simulation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepChoice {
@@ -153,31 +170,40 @@ pub fn default_step(
         let tolerance = config.tolerance.max(0.012);
         longest_step(model, scheme, stiff(scheme), tolerance)
     };
+    let free = scheme.is_none() && !model.space().has_walls();
     let scheme = match scheme {
         Some(scheme) => scheme,
         None if damped(Scheme::Euler)? < ROTATING * stiff(Scheme::Euler) => Scheme::Platen,
         None => Scheme::Euler,
     };
-    let most = damped(scheme)?;
     if model.dim() > 2 {
         return Ok(StepChoice {
-            dt: most,
+            dt: damped(scheme)?,
             scheme,
             finding: None,
         });
     }
-    let config = StepConfig { scheme, ..*config };
-    let advice = match advise_step(model, &config, control) {
+    let asked = |scheme: Scheme| advise_step(model, &StepConfig { scheme, ..*config }, control);
+    let (advice, scheme) = match asked(scheme) {
+        // Errors of Euler's steps fall so slowly that runs of affordable length may not show a short enough one.
+        Ok(advice) if free && scheme == Scheme::Euler && advice.is_doubtful() => {
+            match asked(Scheme::Platen) {
+                Ok(higher) if higher.bound() < advice.bound() => (higher, Scheme::Platen),
+                Err(error) if !error.is_late() => return Err(error),
+                _ => (advice, scheme),
+            }
+        }
         Err(error) if error.is_late() => {
             let finding = Some(untried(&error.to_string()));
             return Ok(StepChoice {
-                dt: most,
+                dt: damped(scheme)?,
                 scheme,
                 finding,
             });
         }
-        advice => advice?,
+        advice => (advice?, scheme),
     };
+    let most = damped(scheme)?;
     // Coupled runs are too short to see the damping of a slow mode.
     let rotating = most < ROTATING * stiff(scheme) || scheme == Scheme::Platen;
     let dt = if rotating {

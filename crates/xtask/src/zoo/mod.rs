@@ -91,13 +91,14 @@ fn measure(workspace: &Workspace, options: &Options) -> Result<Value, String> {
     measure_with(workspace, options, interpreter)
 }
 
-/// Builds the example and runs it.
+/// Builds the example, with the features that the tests of the workspace are built with, so that nothing is compiled
+/// twice, and runs it.
 fn measure_with(
     workspace: &Workspace,
     options: &Options,
     python: Option<&Path>,
 ) -> Result<Value, String> {
-    let mut build = workspace.cargo(&["build", "--package", "ergode", "--example", "zoo"]);
+    let mut build = workspace.cargo(&["build", "--workspace", "--example", "zoo"]);
     process::stream_to_stderr(&mut build)?;
     let mut command = std::process::Command::new(workspace.debug_example("zoo"));
     command.args(&options.cases);
