@@ -47,6 +47,9 @@ pub(super) struct ModelStage {
     pub(super) seconds: BTreeMap<String, f64>,
     pub(super) findings: Vec<Finding>,
     pub(super) learned: LearnedRecord,
+    /// Whether the record determines drift and diffusion well, however short it is.
+    #[serde(default)]
+    pub(super) determined: bool,
 }
 
 impl ModelStage {
@@ -127,6 +130,36 @@ fn score_findings(certificate: &ScoreCertificate, apart: bool) -> Vec<Finding> {
         );
     }
     findings
+}
+
+/// A finding where drift or diffusion may be off by half, in the mean square over the samples.
+fn uncertain([diffusion, drift]: [f64; 2]) -> Option<Finding> {
+    /// Relative standard error.
+    const HALF: f64 = 0.5;
+    let (what, error) = if diffusion > drift {
+        ("diffusion", diffusion)
+    } else {
+        ("drift", drift)
+    };
+    (error > HALF).then(|| {
+        Finding::new(
+            FindingKind::Mobility,
+            Severity::Warn,
+            format!(
+                "the record hardly determines the {what}: its standard error is {:.0} % of its root mean square \
+                 over the samples, those in the tails included",
+                100.0 * error
+            ),
+            "give a longer record, lower mobility.max_degrees, or set mobility.sparse",
+        )
+    })
+}
+
+/// Whether drift and diffusion are known to a tenth, as those of an oscillator whose phase takes long to forget may
+/// be in a record of few decorrelation times. Without a drift of its own a fit says nothing about it.
+fn is_determined([diffusion, drift]: [f64; 2]) -> bool {
+    const TENTH: f64 = 0.1;
+    diffusion < TENTH && drift > 0.0 && drift < TENTH
 }
 
 /// Samples kept in the model as starts of simulations.
@@ -217,7 +250,8 @@ impl Task<'_> {
             warnings.map(|text| Finding::new(FindingKind::Mobility, Severity::Warn, text, "")),
         );
         findings.extend(self.beyond_samples(mobility.fit.as_ref()));
-        findings.extend(self.uncertain(mobility.fit.as_ref()));
+        let errors = self.field_errors(mobility.fit.as_ref());
+        findings.extend(errors.and_then(uncertain));
         let stage = ModelStage {
             policy,
             score: ScoreResults {
@@ -232,6 +266,7 @@ impl Task<'_> {
             reason: mobility.reason,
             seconds,
             findings,
+            determined: errors.is_some_and(is_determined),
             learned: LearnedRecord {
                 certificate: found.certificate,
                 fit: mobility.fit,
@@ -243,29 +278,10 @@ impl Task<'_> {
         Ok((stage, Models { model, constant }))
     }
 
-    /// A finding where drift or diffusion may be off by half, in the mean square over the samples.
-    fn uncertain(&self, fit: Option<&MobilityFit>) -> Option<Finding> {
-        /// Relative standard error.
-        const HALF: f64 = 0.5;
+    /// Relative standard errors of diffusion and drift over the samples; those of a ring are of one site.
+    fn field_errors(&self, fit: Option<&MobilityFit>) -> Option<[f64; 2]> {
         let fit = fit.filter(|_| self.config.ring.sites == 0)?;
-        let [diffusion, drift] = field_errors(fit, self.training, SAMPLED);
-        let (what, error) = if diffusion > drift {
-            ("diffusion", diffusion)
-        } else {
-            ("drift", drift)
-        };
-        (error > HALF).then(|| {
-            Finding::new(
-                FindingKind::Mobility,
-                Severity::Warn,
-                format!(
-                    "the record hardly determines the {what}: its standard error is {:.0} % of its root mean square \
-                     over the samples, those in the tails included",
-                    100.0 * error
-                ),
-                "give a longer record, lower mobility.max_degrees, or set mobility.sparse",
-            )
-        })
+        Some(field_errors(fit, self.training, SAMPLED))
     }
 
     /// What is known of a D that is positive at the samples but not beyond them.

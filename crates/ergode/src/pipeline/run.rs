@@ -490,9 +490,24 @@ fn concluded(
     let chi2 = stage.mobility.chi2_per_equation;
     let met = chi2.is_some_and(|chi2| chi2 <= GOOD_CHI2);
     let check = check.filter(|f| !(met && f.kind == FindingKind::NonMarkov));
+    // Nor one about smooth coordinates, where their drift is a function of the others: seen coarsely, that of chaos
+    // moves them more than the noise does.
+    let several = prepared.plan.space.domains.len() > 1;
+    let check = check.filter(|f| !(met && several && f.kind == FindingKind::SecondOrder));
+    // A short record, or a coarse one, of which drift and diffusion are known well all the same is information.
+    let settled = met && stage.determined;
+    let doubts = [FindingKind::ShortRecord, FindingKind::CoarseSampling];
+    let check = check.map(|finding| {
+        let mut finding = finding.clone();
+        if settled && doubts.contains(&finding.kind) && finding.severity == Severity::Warn {
+            finding.severity = Severity::Info;
+            finding.message += "; drift and diffusion are known to a tenth or better all the same";
+        }
+        finding
+    });
     let misfit = chi2.and_then(judge_misfit);
     validation.add_findings(misfit.as_slice());
-    for findings in [&check.cloned().collect(), &stage.findings, &runs.findings] {
+    for findings in [&check.collect(), &stage.findings, &runs.findings] {
         validation.add_findings(findings);
     }
     validation

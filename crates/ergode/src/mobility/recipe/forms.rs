@@ -29,6 +29,7 @@ pub(super) fn in_either_form(
     let mobility = fit(Recipe::Semigroup);
     if let Ok(found) = &mobility
         && found.fit.chi2_per_equation <= GOOD_CHI2
+        && is_sound(found, ensemble)
     {
         let mut found = found.clone();
         found.reason = format!(
@@ -39,7 +40,7 @@ pub(super) fn in_either_form(
     }
     match (fit(Recipe::Generator), mobility) {
         (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
-        (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility)),
+        (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility, ensemble)),
         (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
             found.reason = format!("the other form failed: {other}");
             Ok(found)
@@ -48,23 +49,40 @@ pub(super) fn in_either_form(
     }
 }
 
-/// χ² per equation below which errors have swallowed the equations.
-const SWALLOWED: f64 = 1e-3;
+/// Whether a fit can be a model: D is positive at most samples, errors are numbers, and they have not swallowed the
+/// equations.
+fn is_sound(found: &RecipeFit, ensemble: &Ensemble) -> bool {
+    /// Fraction of the samples at which D may be indefinite.
+    const MOST: f64 = 0.5;
+    /// χ² per equation of which errors leave nothing.
+    const SWALLOWED: f64 = 1e-3;
+    let fit = &found.fit;
+    fit.chi2_per_equation > SWALLOWED
+        && fit.errors.iter().all(|error| error.is_finite())
+        && fit.mobility.psd_violation(ensemble) < MOST
+}
 
-/// The form that fits better.
-fn better(mut generator: RecipeFit, mut mobility: RecipeFit) -> RecipeFit {
+/// The form that fits better, of those that can be a model.
+fn better(mut generator: RecipeFit, mut mobility: RecipeFit, ensemble: &Ensemble) -> RecipeFit {
     let chi2 = [&generator, &mobility].map(|found| found.fit.chi2_per_equation);
+    let sound = [&generator, &mobility].map(|found| is_sound(found, ensemble));
     let against = format!(
         "chi^2 per equation {:.2} with drift and diffusion as unknowns (generator), {:.2} with the mobility \
          (semigroup)",
         chi2[0], chi2[1]
     );
-    generator.reason.clone_from(&against);
-    mobility.reason = against;
-    // Errors that have swallowed the equations leave nothing of χ².
-    if chi2[1] <= chi2[0] || chi2[0] < SWALLOWED {
-        mobility
-    } else {
-        generator
+    let reason = |other: &str| match sound[0] == sound[1] {
+        true => against.clone(),
+        false => {
+            format!("{against}; D of the {other} form is not positive, or its errors are infinite")
+        }
+    };
+    generator.reason = reason("semigroup");
+    mobility.reason = reason("generator");
+    match sound {
+        [true, false] => generator,
+        [false, true] => mobility,
+        _ if chi2[1] <= chi2[0] => mobility,
+        _ => generator,
     }
 }
