@@ -16,9 +16,9 @@ pub(crate) enum Role {
     Ignored,
 }
 
-/// A name of times.
+/// A name of times. A capital T alone is a temperature as often as a time.
 pub(crate) fn is_time(name: &str) -> bool {
-    ["t", "time"].iter().any(|n| name.eq_ignore_ascii_case(n))
+    name == "t" || name.eq_ignore_ascii_case("time")
 }
 
 /// Whether a name is that of the trajectory column.
@@ -201,5 +201,16 @@ impl Assembler {
     /// True when no row was ever added.
     pub(crate) fn is_empty(&self) -> bool {
         self.trajectories == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_capital_t_is_a_coordinate() {
+        assert!(["t", "time", "Time"].into_iter().all(is_time));
+        assert!(!is_time("T"));
     }
 }

@@ -40,15 +40,18 @@ pub(super) fn equation_lines(equation: &EquationResults, most: usize) -> Option<
     let drift = equation
         .drift
         .iter()
-        .map(|(name, terms)| (format!("b[{name}]"), terms));
+        .map(|(name, terms)| (format!("b[{name}]"), shown(terms, false)));
     let diffusion = equation.diffusion.iter();
-    let diffusion = diffusion.map(|(entry, terms)| (format!("D[{entry}]"), terms));
+    let diffusion = diffusion.map(|(entry, terms)| {
+        let noise = entry.split_once(',').is_some_and(|(a, b)| a == b);
+        (format!("D[{entry}]"), shown(terms, noise))
+    });
     let mut lines = Vec::new();
     for (name, terms) in drift.chain(diffusion) {
-        if terms.iter().filter(|term| visible(term)).count() > most {
+        if terms.len() > most {
             return None;
         }
-        lines.push(format!("{name} = {}", sum(terms, &plain)));
+        lines.push(format!("{name} = {}", sum(&terms, &plain)));
     }
     Some(lines.join("\n"))
 }
@@ -80,11 +83,12 @@ impl ModelEquation {
     fn text(&self) -> String {
         let mut out = String::new();
         for (name, terms) in self.names.iter().zip(&self.drift) {
-            let _ = writeln!(out, "d{name} = [ {} ] dt + noise", sum(terms, &plain));
+            let terms = shown(terms, false);
+            let _ = writeln!(out, "d{name} = [ {} ] dt + noise", sum(&terms, &plain));
         }
         let _ = writeln!(out, "noise = √2 Σ dW with Σ Σᵀ = D:");
-        for (name, terms) in self.diffusion_names().iter().zip(&self.diffusion) {
-            let _ = writeln!(out, "{name} = {}", sum(terms, &plain));
+        for (name, terms) in self.diffusion_names().iter().zip(self.shown_diffusion()) {
+            let _ = writeln!(out, "{name} = {}", sum(&terms, &plain));
         }
         let hidden = self.hidden();
         if hidden > 0 {
@@ -102,14 +106,14 @@ impl ModelEquation {
             let name = symbol(name);
             lines.push(format!(
                 "  \\mathrm{{d}}{name} &= \\bigl[ {} \\bigr]\\,\\mathrm{{d}}t + \\sqrt{{2}}\\,(\\Sigma\\,\\mathrm{{d}}W)_{{{name}}}",
-                sum(terms, &formula)
+                sum(&shown(terms, false), &formula)
             ));
         }
-        for ((i, j), terms) in self.entries().zip(&self.diffusion) {
+        for ((i, j), terms) in self.entries().zip(self.shown_diffusion()) {
             let [a, b] = [i, j].map(|i| symbol(&self.names[i]));
             lines.push(format!(
                 "  (\\Sigma\\Sigma^{{\\mathsf T}})_{{{a}\\,{b}}} &= {}",
-                sum(terms, &formula)
+                sum(&terms, &formula)
             ));
         }
         format!(
@@ -118,10 +122,18 @@ impl ModelEquation {
         )
     }
 
+    /// The terms of every entry of D that are written.
+    fn shown_diffusion(&self) -> impl Iterator<Item = Vec<&Term>> {
+        let entries = self.entries().zip(&self.diffusion);
+        entries.map(|((i, j), terms)| shown(terms, i == j))
+    }
+
     /// Number of terms that text and formulas leave out.
     fn hidden(&self) -> usize {
+        let drift = self.drift.iter().map(|terms| shown(terms, false));
+        let written: usize = drift.chain(self.shown_diffusion()).map(|t| t.len()).sum();
         let all = self.drift.iter().chain(&self.diffusion).flatten();
-        all.filter(|term| !visible(term)).count()
+        all.count() - written
     }
 
     fn numbers(values: &[f64]) -> String {
@@ -251,10 +263,20 @@ fn visible(term: &Term) -> bool {
             .is_none_or(|error| term.value.abs() >= VISIBLE * error)
 }
 
-/// The visible terms with their signs, each written by `write(size of the coefficient, error, monomial)`.
-fn sum(terms: &[Term], write: &dyn Fn(f64, Option<f64>, &str) -> String) -> String {
+/// The terms that are written: the visible ones. Of the noise of a coordinate, which is never zero, all where none is
+/// visible: terms of high degree are uncertain one by one and certain together.
+fn shown(terms: &[Term], noise: bool) -> Vec<&Term> {
+    let some: Vec<&Term> = terms.iter().filter(|term| visible(term)).collect();
+    match noise && some.is_empty() {
+        true => terms.iter().filter(|term| term.value != 0.0).collect(),
+        false => some,
+    }
+}
+
+/// These terms with their signs, each written by `write(size of the coefficient, error, monomial)`.
+fn sum(terms: &[&Term], write: &dyn Fn(f64, Option<f64>, &str) -> String) -> String {
     let mut out = String::new();
-    for term in terms.iter().filter(|term| visible(term)) {
+    for term in terms {
         out.push_str(match (out.is_empty(), term.value < 0.0) {
             (true, false) => "",
             (true, true) => "-",
@@ -390,5 +412,27 @@ fn code(terms: &StandardisedTerms, write: &dyn Fn(usize, WrittenFactor) -> Strin
     match terms.is_empty() {
         true => "0.0".to_owned(),
         false => terms.iter().map(term).collect::<Vec<_>>().join(" + "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_whose_terms_are_uncertain_one_by_one_is_written() {
+        let term = |term: &str, value: f64| Term {
+            term: term.to_owned(),
+            value,
+            stderr: Some(1.0),
+        };
+        let terms = [term("1", 3.0), term("x", -0.5), term("x^2", 0.0)];
+        let written = |terms: &[Term], noise: bool| -> Vec<String> {
+            let shown = shown(terms, noise).into_iter();
+            shown.map(|term| term.term.clone()).collect()
+        };
+        assert_eq!(written(&terms, true), ["1"]);
+        assert_eq!(written(&terms[1..], true), ["x"]);
+        assert!(written(&terms[1..], false).is_empty());
     }
 }

@@ -20,7 +20,7 @@ impl Axes {
     /// From the names of the axes if they are known, else (time,), (time, dimension) or (trajectory, time,
     /// dimension).
     fn of(variable: &Variable, time_axis: Option<&str>) -> Option<Self> {
-        let named_time = |name: &String| is_time(name) || Some(name.as_str()) == time_axis;
+        let named_time = |name: &String| is_time_axis(name) || Some(name.as_str()) == time_axis;
         let time = variable.axes.iter().position(named_time);
         let (trajectory, time, coordinate) = match (variable.shape.len(), time) {
             (1, _) => (None, 0, None),
@@ -83,6 +83,11 @@ impl Axes {
     }
 }
 
+/// Names of an axis of times; in grids T stands beside X, Y and Z.
+fn is_time_axis(name: &str) -> bool {
+    is_time(name) || name == "T"
+}
+
 /// Names of an axis that counts independent runs.
 fn is_run(name: &str) -> bool {
     let names = ["member", "ensemble", "realization", "realisation", "sample"];
@@ -116,7 +121,7 @@ impl Roles {
         let variables = grid.variables();
         let times = variables
             .iter()
-            .position(|v| is_time(&v.name) && is_number(v) && matches!(v.shape.len(), 1 | 2));
+            .position(|v| is_time_axis(&v.name) && is_number(v) && matches!(v.shape.len(), 1 | 2));
         let time_axis = times
             .and_then(|t| variables[t].axes.last())
             .filter(|name| !name.is_empty() && times.is_some_and(|t| variables[t].shape.len() == 1))
