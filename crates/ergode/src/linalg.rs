@@ -25,6 +25,14 @@ pub(crate) fn multiply(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
     own((view(&a) * view(&b)).as_ref())
 }
 
+/// A += B C, on one thread.
+pub(crate) fn add_multiplied(a: &mut Array2<f64>, b: ArrayView2<f64>, c: ArrayView2<f64>) {
+    let (rows, columns) = a.dim();
+    let a = a.as_slice_mut().expect("an owned matrix is contiguous");
+    let a = MatMut::from_row_major_slice_mut(a, rows, columns);
+    matmul(a, Accum::Add, view(&b), view(&c), 1.0, Par::Seq);
+}
+
 /// X with A X = B, by LU with partial pivoting.
 pub(crate) fn solve(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
     own(view(&a).partial_piv_lu().solve(view(&b)).as_ref())

@@ -29,6 +29,7 @@ mod restandardise;
 mod result;
 mod semigroup;
 mod structure;
+mod tangent;
 mod terms;
 mod walls;
 mod weak;

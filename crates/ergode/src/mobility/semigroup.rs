@@ -11,6 +11,7 @@ use super::charted::Contribution;
 use super::equations::{Equations, GeneratorResidual, choose};
 use super::moments::{Expectations, PolynomialSums};
 use super::propagator::Propagator;
+use super::tangent::Tangent;
 use crate::error::{Error, Result};
 use crate::lagged::BlockId;
 use crate::linalg;
@@ -281,12 +282,21 @@ impl Semigroup {
 
     /// The test functions' part of E(t_k) − E(t_{k−1}) and the stationarity equations, flat.
     fn project(&self, propagators: &[Array2<f64>], stationarity: ArrayView1<f64>) -> Array1<f64> {
-        let mut out = Vec::with_capacity(self.observed.len());
-        for pair in propagators.windows(2) {
+        let steps = propagators.windows(2).map(|pair| {
             let difference = &pair[1] - &pair[0];
-            let projected = self.tests[0].dot(&difference).dot(&self.tests[1].t());
-            self.plan.parts(projected.view(), &mut out);
-        }
+            self.tests[0].dot(&difference).dot(&self.tests[1].t())
+        });
+        self.flat(steps, stationarity)
+    }
+
+    /// The [parts](Plan::parts) of these matrices between the test functions and the stationarity equations.
+    fn flat(
+        &self,
+        steps: impl Iterator<Item = Array2<f64>>,
+        stationarity: ArrayView1<f64>,
+    ) -> Array1<f64> {
+        let mut out = Vec::with_capacity(self.observed.len());
+        steps.for_each(|step| self.plan.parts(step.view(), &mut out));
         out.extend(stationarity);
         Array1::from(out)
     }
@@ -368,26 +378,37 @@ impl Equations for Semigroup {
     }
     fn linearise(&self, coefficients: ArrayView1<f64>) -> Result<(Array1<f64>, Array2<f64>)> {
         let generator = self.generator(coefficients);
-        let propagator = Propagator::new(generator.view(), &self.expectations.lags);
-        let columns: Vec<Array1<f64>> = self
-            .generators
-            .par_iter()
-            .enumerate()
-            .map(|(k, direction)| {
+        let mut propagator = Propagator::new(generator.view(), &self.expectations.lags);
+        let tangent = Tangent::new(
+            generator.view(),
+            &self.expectations.lags,
+            &self.variances,
+            self.tests.each_ref().map(|tests| tests.view()),
+        );
+        let column = |(k, direction): (usize, &Array2<f64>)| match &tangent {
+            Some(tangent) => {
+                let steps = tangent.along(direction.view());
+                self.flat(steps.into_iter(), self.stationarity.column(k))
+            }
+            None => {
                 let mut derivatives = propagator.derivative(direction.view());
                 self.average(&mut derivatives, generator.view());
                 self.add_turn(&mut derivatives, &propagator.values, &generator, direction);
                 self.project(&derivatives, self.stationarity.column(k))
-            })
-            .collect();
+            }
+        };
+        let columns = self.generators.par_iter().enumerate().map(column);
+        let columns: Vec<Array1<f64>> = columns.collect();
         let mut jacobian = Array2::zeros((self.observed.len(), columns.len()));
         for (mut place, column) in jacobian.columns_mut().into_iter().zip(&columns) {
             place.assign(column);
         }
-        let mut values = propagator.values;
-        self.average(&mut values, generator.view());
+        self.average(&mut propagator.values, generator.view());
         let stationarity = self.stationarity.dot(&coefficients);
-        Ok((self.project(&values, stationarity.view()), jacobian))
+        Ok((
+            self.project(&propagator.values, stationarity.view()),
+            jacobian,
+        ))
     }
     fn coarser(&self) -> Result<Option<Box<dyn Equations>>> {
         let mut config = self.plan.config;
