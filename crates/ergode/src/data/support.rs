@@ -192,7 +192,18 @@ impl Support {
     /// # Panics
     /// If `z` does not have one number per coordinate.
     pub fn contains(&self, z: &[f64]) -> bool {
-        self.parts(z).all(|(grid, at)| grid.contains(&z[at]))
+        assert_eq!(z.len(), self.dim, "one coordinate per dimension");
+        self.parts().all(|(grid, at)| grid.contains(&z[at]))
+    }
+
+    /// The states of a tile of standardised coordinates, (D, n), that are not in the support.
+    pub(crate) fn outside(&self, z: &[f64]) -> Vec<usize> {
+        let n = z.len() / self.dim;
+        let (mut inside, mut cells) = (vec![true; n], vec![0; n]);
+        for (grid, at) in self.parts() {
+            grid.contain(&z[at.start * n..at.end * n], &mut cells, &mut inside);
+        }
+        (0..n).filter(|s| !inside[*s]).collect()
     }
 
     /// The point of the support that stands for `z`: `z` itself in the support, else the nearest
@@ -201,14 +212,15 @@ impl Support {
     /// # Panics
     /// If `z` or `out` does not have one number per coordinate.
     pub fn nearest(&self, z: &[f64], out: &mut [f64]) {
+        assert_eq!(z.len(), self.dim, "one coordinate per dimension");
         out.copy_from_slice(z);
-        for (grid, at) in self.parts(z) {
+        for (grid, at) in self.parts() {
             grid.clamp(&mut out[at]);
         }
     }
 
-    fn parts(&self, z: &[f64]) -> impl Iterator<Item = (&Grid, std::ops::Range<usize>)> {
-        assert_eq!(z.len(), self.dim, "one coordinate per dimension");
+    /// The grids with their coordinates.
+    fn parts(&self) -> impl Iterator<Item = (&Grid, std::ops::Range<usize>)> {
         let mut start = 0;
         self.grids
             .iter()
@@ -401,6 +413,23 @@ impl Grid {
         let in_box = (0..self.dim()).all(within);
         let cell = self.cell(z);
         in_box && self.nearest[cell] == cell
+    }
+
+    /// [`Grid::contains`] for a tile, (D, n), of those that are `inside`; `cells` is a place for their cells.
+    fn contain(&self, z: &[f64], cells: &mut [usize], inside: &mut [bool]) {
+        let n = cells.len();
+        cells.fill(0);
+        for (axis, row) in z.chunks_exact(n.max(1)).enumerate() {
+            let (low, high, width) = (self.low[axis], self.high[axis], self.width(axis));
+            let (count, is_circle) = (self.cells[axis], self.is_circle(axis));
+            for ((z, cell), inside) in row.iter().zip(&mut *cells).zip(&mut *inside) {
+                *inside &= is_circle || *z >= low && *z <= high;
+                *cell = *cell * count + (((z - low) / width) as usize).min(count - 1);
+            }
+        }
+        for (cell, inside) in cells.iter().zip(inside) {
+            *inside &= self.nearest[*cell] == *cell;
+        }
     }
 
     /// Move a point outside to the nearest one of its cell of the support.

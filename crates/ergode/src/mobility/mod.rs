@@ -85,6 +85,7 @@ pub use weak::{TimeForm, Weak, WeakConfig, WeakPlan};
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use pulp::{Arch, Simd, WithSimd};
 
 /// M(x) = D(x) + R(x), with its divergences, on tiles of raw states.
 ///
@@ -151,49 +152,66 @@ pub(crate) fn symmetrise(tile: &mut [f64], dim: usize) {
 /// Cholesky factors of the diagonal blocks of a tile of n matrices, (dim·dim, n), in their place; the states that
 /// have none, whose blocks are then without meaning.
 pub(crate) fn factorise(tile: &mut [f64], dim: usize, block: Range<usize>) -> Vec<usize> {
-    let n = tile.len() / (dim * dim);
-    let row = |i: usize, j: usize| (i * dim + j) * n..(i * dim + j + 1) * n;
-    let mut failed = Vec::new();
-    for j in block.clone() {
-        for i in block.start..j {
-            tile[row(i, j)].fill(0.0);
-        }
-        for i in j..block.end {
-            for k in block.start..j {
+    Arch::new().dispatch(Factorise { tile, dim, block })
+}
+
+/// [`factorise`] with the vector instructions of the machine.
+struct Factorise<'a> {
+    tile: &'a mut [f64],
+    dim: usize,
+    block: Range<usize>,
+}
+
+impl WithSimd for Factorise<'_> {
+    type Output = Vec<usize>;
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Vec<usize> {
+        let Self { tile, dim, block } = self;
+        let n = tile.len() / (dim * dim);
+        let row = |i: usize, j: usize| (i * dim + j) * n..(i * dim + j + 1) * n;
+        let mut failed = Vec::new();
+        for j in block.clone() {
+            for i in block.start..j {
+                tile[row(i, j)].fill(0.0);
+            }
+            for i in j..block.end {
+                for k in block.start..j {
+                    if i == j {
+                        let [out, a] = disjoint(tile, [row(j, j), row(j, k)]);
+                        for (out, a) in out.iter_mut().zip(a) {
+                            *out -= *a * *a;
+                        }
+                    } else {
+                        let [out, a, b] = disjoint(tile, [row(i, j), row(i, k), row(j, k)]);
+                        for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                            *out -= *a * *b;
+                        }
+                    }
+                }
                 if i == j {
-                    let [out, a] = disjoint(tile, [row(j, j), row(j, k)]);
-                    for (out, a) in out.iter_mut().zip(a) {
-                        *out -= *a * *a;
-                    }
+                    let diagonal = &mut tile[row(j, j)];
+                    let bad = diagonal
+                        .iter()
+                        .enumerate()
+                        .filter(|(_, d)| d.is_nan() || **d <= 0.0);
+                    failed.extend(bad.map(|(s, _)| s));
+                    diagonal.iter_mut().for_each(|d| *d = d.sqrt());
                 } else {
-                    let [out, a, b] = disjoint(tile, [row(i, j), row(i, k), row(j, k)]);
-                    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
-                        *out -= *a * *b;
+                    let [out, d] = disjoint(tile, [row(i, j), row(j, j)]);
+                    for (out, d) in out.iter_mut().zip(d) {
+                        *out /= *d;
                     }
-                }
-            }
-            if i == j {
-                let diagonal = &mut tile[row(j, j)];
-                let bad = diagonal
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, d)| d.is_nan() || **d <= 0.0);
-                failed.extend(bad.map(|(s, _)| s));
-                diagonal.iter_mut().for_each(|d| *d = d.sqrt());
-            } else {
-                let [out, d] = disjoint(tile, [row(i, j), row(j, j)]);
-                for (out, d) in out.iter_mut().zip(d) {
-                    *out /= *d;
                 }
             }
         }
+        failed.sort_unstable();
+        failed.dedup();
+        failed
     }
-    failed.sort_unstable();
-    failed.dedup();
-    failed
 }
 
 /// Rows of a tile that are used together.
+#[inline(always)]
 fn disjoint<const K: usize>(tile: &mut [f64], rows: [Range<usize>; K]) -> [&mut [f64]; K] {
     let rows = tile.get_disjoint_mut(rows);
     rows.expect("different entries are different rows")

@@ -102,24 +102,10 @@ impl Tangent {
         let mut turned = Array2::zeros((n, n));
         linalg::add_multiplied(&mut turned, half.view(), self.basis.view());
         let turned = self.turned(&turned);
-        let (real, imaginary) = turned.view().split_at(Axis(0), n);
         let mut product = Array2::zeros((2 * n, count));
         let mut image = Array2::zeros((2 * tests, count));
         let derivative = |table: &Array2<f64>| {
-            let (of_table, mut of_product) = (
-                table.view().split_at(Axis(0), n),
-                product.view_mut().split_at(Axis(0), n),
-            );
-            ndarray::Zip::from(&mut of_product.0)
-                .and(&mut of_product.1)
-                .and(&of_table.0)
-                .and(&of_table.1)
-                .and(&real)
-                .and(&imaginary)
-                .for_each(|re, im, f, g, a, b| {
-                    *re = f * a - g * b;
-                    *im = f * b + g * a;
-                });
+            multiply_entries(&mut product, table, &turned);
             image.fill(0.0);
             linalg::add_multiplied(&mut image, self.left.view(), product.view());
             let mut out = Array2::zeros((tests, self.right[0].ncols()));
@@ -157,6 +143,18 @@ impl Tangent {
             }
         }
         out
+    }
+}
+
+/// The products of complex entries, real parts above imaginary ones.
+fn multiply_entries(product: &mut Array2<f64>, a: &Array2<f64>, b: &Array2<f64>) {
+    let half = product.len() / 2;
+    let contiguous = "an owned matrix is contiguous";
+    let (real, imaginary) = product.as_slice_mut().expect(contiguous).split_at_mut(half);
+    let [a, b] = [a, b].map(|matrix| matrix.as_slice().expect(contiguous).split_at(half));
+    for (k, (real, imaginary)) in real.iter_mut().zip(imaginary).enumerate() {
+        *real = a.0[k] * b.0[k] - a.1[k] * b.1[k];
+        *imaginary = a.0[k] * b.1[k] + a.1[k] * b.0[k];
     }
 }
 

@@ -68,21 +68,20 @@ impl Confinement {
     pub(crate) fn place(&self, x: &[f64]) -> (Vec<f64>, Vec<usize>) {
         let dim = self.support.dim();
         let n = x.len() / dim;
-        let (mut inside, mut outside) = (vec![0.0; x.len()], Vec::new());
+        let mut inside = x.to_vec();
+        self.standardiser.forward_states(&mut inside);
+        let mut outside = self.support.outside(&inside);
         let (mut z, mut c) = (vec![0.0; dim], vec![0.0; dim]);
-        for s in 0..n {
+        outside.retain(|s| {
             for (i, z) in z.iter_mut().enumerate() {
-                *z = x[i * n + s];
+                *z = inside[i * n + s];
             }
-            self.standardiser.forward(&mut z);
             self.support.nearest(&z, &mut c);
-            if c != z {
-                outside.push(s);
-            }
             for (i, c) in c.iter().enumerate() {
                 inside[i * n + s] = *c;
             }
-        }
+            c != z
+        });
         (inside, outside)
     }
 
