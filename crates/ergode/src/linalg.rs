@@ -22,7 +22,13 @@ pub(crate) fn own(a: MatRef<'_, f64>) -> Array2<f64> {
 
 /// The product A B, on all threads.
 pub(crate) fn multiply(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
-    own((view(&a) * view(&b)).as_ref())
+    let (rows, columns) = (a.nrows(), b.ncols());
+    let mut product = Array2::zeros((rows, columns));
+    let out = product.as_slice_mut().expect("zeros are contiguous");
+    let out = MatMut::from_row_major_slice_mut(out, rows, columns);
+    let parallel = faer::get_global_parallelism();
+    matmul(out, Accum::Replace, view(&a), view(&b), 1.0, parallel);
+    product
 }
 
 /// A += B C, on one thread.

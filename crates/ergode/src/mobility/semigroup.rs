@@ -771,8 +771,10 @@ impl<'a> Products<'a> {
 /// The matrix of these contributions.
 fn combined(contributions: &[Contribution], moments: ArrayView1<f64>, size: usize) -> Array2<f64> {
     let mut matrix = Array2::zeros((size, size));
+    let entries = matrix.as_slice_mut().expect("zeros are contiguous");
+    let moments = moments.as_slice().expect("averages are contiguous");
     for part in contributions {
-        matrix[[part.row, part.column]] += part.coefficient * moments[part.moment];
+        entries[part.row * size + part.column] += part.coefficient * moments[part.moment];
     }
     matrix
 }

@@ -26,8 +26,11 @@ pub(super) fn skill(
         let model = model.clone().with_validated_step(runs.dt, runs.scheme)?;
         let observed = model.observation().observed();
         let references = ForecastReferences::new(training, observed, control)?;
+        /// Steps of coordinates: a few seconds where a model is not simulated in SIMD lanes.
+        const WORK: f64 = 1e7;
         let config = SkillConfig {
             seed,
+            work: WORK,
             ..SkillConfig::default()
         };
         let skill = forecast_skill(&model, held_out, &references, &config, control)?;

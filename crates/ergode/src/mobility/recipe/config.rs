@@ -83,6 +83,9 @@ pub struct RecipeConfig {
     pub floors: BTreeMap<String, f64>,
     /// Most Gauss-Newton steps.
     pub iterations: usize,
+    /// χ² per equation beyond which D is not made positive: such a fit is no solution, and another form may be.
+    #[serde(skip, default = "unbounded")]
+    pub(crate) positive_up_to: f64,
     /// Sub-sampling and blocks.
     pub statistics: LaggedConfig,
 }
@@ -108,9 +111,14 @@ impl Default for RecipeConfig {
             mean: ladder.fit.mean,
             floors: ladder.fit.floors,
             iterations: ladder.fit.iterations,
+            positive_up_to: unbounded(),
             statistics: LaggedConfig::default(),
         }
     }
+}
+
+fn unbounded() -> f64 {
+    f64::INFINITY
 }
 
 impl RecipeConfig {

@@ -20,6 +20,9 @@ pub(super) fn positive(
     top: (usize, usize),
     control: &Control,
 ) -> Result<MobilityFit> {
+    if fit.chi2_per_equation > config.positive_up_to {
+        return Ok(fit);
+    }
     if ensemble.has_walls() && walls::positive_between(&fit.mobility, ensemble)? {
         return Ok(fit);
     }

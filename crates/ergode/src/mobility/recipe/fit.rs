@@ -56,18 +56,15 @@ pub fn fit_mobility_recipe(
         None => longest_decorrelation(ensemble, control)?,
     };
     let times = (interval, horizon);
-    let fit_up_to = |max_degrees: (usize, usize), recipe: Recipe, charts: Option<&[Chart]>| {
-        let config = &RecipeConfig {
-            recipe,
-            max_degrees,
-            ..config.clone()
-        };
+    let fit = |config: &RecipeConfig, charts: Option<&[Chart]>| {
         fit_shrinking(ensemble, config, times, Averages::Samples(charts), control)
     };
-    let fit =
-        |recipe: Recipe, charts: Option<&[Chart]>| fit_up_to(config.max_degrees, recipe, charts);
     if config.recipe == Recipe::Auto && ensemble.has_circles() {
-        let mut found = fit(Recipe::Generator, None)?;
+        let generator = RecipeConfig {
+            recipe: Recipe::Generator,
+            ..config.clone()
+        };
+        let mut found = fit(&generator, None)?;
         found.reason =
             "a steady turn of an angle is part of a drift, but of no M s + div M".to_owned();
         return Ok(found);
@@ -80,20 +77,24 @@ pub fn fit_mobility_recipe(
                 limits::CHARTS
             )));
         }
-        return in_either_form(ensemble, config, &|recipe| fit(recipe, None));
+        return in_either_form(ensemble, config, &|config| fit(config, None));
     }
     let laws = Laws::new(ensemble, &Standardiser::watched(ensemble, control)?);
     let in_charts = |charts: &[Chart]| {
         let charts = (!charts.iter().all(Chart::is_identity)).then_some(charts);
-        let found = in_either_form(ensemble, config, &|recipe| fit(recipe, charts))?;
+        let found = in_either_form(ensemble, config, &|config| fit(config, charts))?;
         if charts.is_none()
             || config.degrees.is_some()
             || found.fit.mobility.basis().degree() <= STEADY
         {
             return Ok(found);
         }
-        let most = (STEADY, config.max_degrees.1);
-        match fit_up_to(most, found.recipe, charts) {
+        let low = RecipeConfig {
+            recipe: found.recipe,
+            max_degrees: (STEADY, config.max_degrees.1),
+            ..config.clone()
+        };
+        match fit(&low, charts) {
             Err(error) if error.is_interrupted() => Err(error),
             Ok(low) if Standing::is_steadier(&low.fit, &found.fit, ensemble) => Ok(RecipeFit {
                 reason: found.reason,
@@ -127,11 +128,7 @@ pub(crate) fn fit_mobility_sums(
         .horizon
         .ok_or_else(|| Error::input("the longest lag (horizon) is not known"))?;
     let times = (sums.interval(), horizon);
-    in_either_form(samples, config, &|recipe: Recipe| {
-        let config = &RecipeConfig {
-            recipe,
-            ..config.clone()
-        };
+    in_either_form(samples, config, &|config| {
         fit_shrinking(samples, config, times, Averages::Collected(sums), control)
     })
 }

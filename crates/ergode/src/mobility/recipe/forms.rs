@@ -14,19 +14,29 @@ use crate::mobility::result::GOOD_CHI2;
 pub(super) fn in_either_form(
     ensemble: &Ensemble,
     config: &RecipeConfig,
-    fit: &dyn Fn(Recipe) -> Result<RecipeFit>,
+    fit: &dyn Fn(&RecipeConfig) -> Result<RecipeFit>,
 ) -> Result<RecipeFit> {
+    /// χ² per equation of the mobility form at which the other form is likely to be taken.
+    const MISSED: f64 = 4.0;
     if config.recipe != Recipe::Auto || !config.leaves_form_open(ensemble.dim()) {
-        return fit(config.recipe);
+        return fit(config);
     }
+    let with = |recipe: Recipe, positive_up_to: f64| {
+        fit(&RecipeConfig {
+            recipe,
+            positive_up_to,
+            ..config.clone()
+        })
+    };
+    let whole = |recipe: Recipe| with(recipe, f64::INFINITY);
     if ensemble.has_walls() {
-        let mut found = fit(Recipe::Semigroup)?;
+        let mut found = whole(Recipe::Semigroup)?;
         found.reason = "between walls the form of M holds, whether or not the noise vanishes at them, and gives \
                         the drift without a score"
             .into();
         return Ok(found);
     }
-    let mobility = fit(Recipe::Semigroup);
+    let mobility = with(Recipe::Semigroup, MISSED);
     if let Ok(found) = &mobility
         && found.fit.chi2_per_equation <= GOOD_CHI2
         && is_sound(found, ensemble)
@@ -38,14 +48,24 @@ pub(super) fn in_either_form(
         );
         return Ok(found);
     }
-    match (fit(Recipe::Generator), mobility) {
-        (Err(error), _) | (_, Err(error)) if error.is_interrupted() => Err(error),
-        (Ok(generator), Ok(mobility)) => Ok(better(generator, mobility, ensemble)),
+    let chosen = match (whole(Recipe::Generator), mobility) {
+        (Err(error), _) | (_, Err(error)) if error.is_interrupted() => return Err(error),
+        (Ok(generator), Ok(mobility)) => better(generator, mobility, ensemble),
         (Ok(mut found), Err(other)) | (Err(other), Ok(mut found)) => {
             found.reason = format!("the other form failed: {other}");
-            Ok(found)
+            found
         }
-        (Err(error), Err(other)) => Err(if error.is_bad_input() { error } else { other }),
+        (Err(error), Err(other)) => {
+            return Err(if error.is_bad_input() { error } else { other });
+        }
+    };
+    let unfinished = chosen.recipe == Recipe::Semigroup && chosen.fit.chi2_per_equation > MISSED;
+    match unfinished {
+        true => Ok(RecipeFit {
+            reason: chosen.reason,
+            ..whole(Recipe::Semigroup)?
+        }),
+        false => Ok(chosen),
     }
 }
 
