@@ -33,7 +33,7 @@ impl Folder {
 
     pub(crate) fn put(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
-        std::fs::write(&path, content).unwrap();
+        put(&path, content);
         path
     }
 
@@ -45,6 +45,15 @@ impl Folder {
     pub(crate) fn is_empty(&self) -> bool {
         std::fs::read_dir(self.0.path()).unwrap().next().is_none()
     }
+}
+
+/// Writes a new file, in place of any that is there. Some file systems wait for the disk where a file is cut to
+/// nothing and written again.
+pub(crate) fn put(path: &Path, content: impl AsRef<[u8]>) {
+    if path.exists() {
+        std::fs::remove_file(path).unwrap();
+    }
+    std::fs::write(path, content).unwrap();
 }
 
 pub(crate) fn dt(dt: f64) -> ReadOptions {

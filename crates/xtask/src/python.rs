@@ -15,6 +15,9 @@ const INSTALL_HINT: &str =
 /// The file that records what an environment was made with.
 const STAMP: &str = "requirements.stamp";
 
+/// The feature of the Python package that gives its dependencies the features they have in the Rust tests.
+const AS_TESTED: &str = "as-tested";
+
 /// A virtual environment with its requirements installed.
 pub struct Environment {
     interpreter: PathBuf,
@@ -47,7 +50,7 @@ impl Environment {
     }
 
     /// Builds the wheel of the Python package and installs it. Profile and features are those of the tests,
-    /// so that the library is not compiled again.
+    /// so that the library is not compiled a second time.
     pub fn install_package(&self, workspace: &Workspace) -> Result<(), String> {
         let wheels = workspace.target().join("wheels");
         // Remove wheels of other versions.
@@ -59,7 +62,7 @@ impl Environment {
         let mut command = self.module("maturin");
         command
             .args(["build", "--locked", "--quiet"])
-            .args(["--profile", "dev", "--features", "as-tested"])
+            .args(["--profile", "dev", "--features", AS_TESTED])
             .arg("--out")
             .arg(&wheels)
             .current_dir(workspace.root().join("python"))
@@ -149,7 +152,35 @@ fn interpreter_in(directory: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    /// The packages of a dependency tree, each with its features.
+    fn packages(workspace: &Workspace, arguments: &[&str]) -> BTreeSet<String> {
+        let mut command = workspace.cargo(&["tree", "--locked", "--prefix", "none"]);
+        let tree = process::capture(command.args(["--format", "{p}|{f}"]).args(arguments));
+        let tree = tree.unwrap();
+        let lines = tree.lines().map(|line| line.trim_end_matches(" (*)"));
+        lines.map(str::to_owned).collect()
+    }
+
+    /// Otherwise the extension would not use the library that the tests have compiled, but compile it again.
+    #[test]
+    fn dependencies_of_the_extension_have_the_features_of_the_tests() {
+        let workspace = Workspace::locate().unwrap();
+        let tests = packages(&workspace, &["--workspace", "--edges", "normal,build,dev"]);
+        let package = ["--package", "ergode-python", "--edges", "normal,build"];
+        let with = |features: &[&str]| packages(&workspace, &[&package[..], features].concat());
+        let unlike = |extension: BTreeSet<String>| -> Vec<String> {
+            let other = extension.difference(&tests).cloned();
+            other
+                .filter(|line| !line.starts_with("ergode-python "))
+                .collect()
+        };
+        assert_eq!(unlike(with(&["--features", AS_TESTED])), [""; 0]);
+        assert!(!unlike(with(&[])).is_empty());
+    }
 
     #[test]
     fn a_missing_interpreter_says_what_to_install() {
