@@ -365,8 +365,11 @@ fn respond(
     /// Kick in standard deviations, and the times at which it is looked at.
     const KICK: f64 = 0.1;
     const TIMES: f64 = 12.0;
-    /// Trajectories of all kicks together.
+    /// Trajectories of all kicks together, at least those of one, and steps of their coordinates: a few seconds
+    /// where a model is not simulated in SIMD lanes.
     const TRAJECTORIES: usize = 16_384;
+    const FEWEST: usize = 256;
+    const WORK: f64 = 2e7;
     if model.dim() > limits::KICKS {
         return Err(Error::input(format!(
             "{} coordinates are too many to kick one by one; the limit is {}",
@@ -374,8 +377,13 @@ fn respond(
             limits::KICKS
         )));
     }
-    let count = (TRAJECTORIES / model.dim()).min(model.starts().nrows());
     let steps = (protocol.burn_in / TIMES / protocol.dt).ceil();
+    // One run from the starts, and two from kicks of each coordinate.
+    let runs = (model.dim() * (1 + 2 * model.dim())) as f64;
+    let affordable = (WORK / (runs * TIMES * steps)) as usize;
+    let count = (TRAJECTORIES / model.dim())
+        .min(affordable.max(FEWEST))
+        .min(model.starts().nrows());
     let config = SimulateConfig {
         time: TIMES * steps * protocol.dt,
         save_every: steps * protocol.dt,
