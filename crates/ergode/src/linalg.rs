@@ -31,7 +31,14 @@ pub(crate) fn multiply(a: ArrayView2<f64>, b: ArrayView2<f64>) -> Array2<f64> {
     product
 }
 
-/// A += B C, on one thread.
+/// The product A B on this thread, for small matrices and for work that is parallel outside.
+pub(crate) fn multiply_here(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
+    let mut product = Array2::zeros((a.nrows(), b.ncols()));
+    add_multiplied(&mut product, a.view(), b.view());
+    product
+}
+
+/// A += B C, on this thread.
 pub(crate) fn add_multiplied(a: &mut Array2<f64>, b: ArrayView2<f64>, c: ArrayView2<f64>) {
     let (rows, columns) = a.dim();
     let a = a.as_slice_mut().expect("an owned matrix is contiguous");

@@ -2,6 +2,8 @@
 
 use ndarray::{Array2, ArrayView2};
 
+use crate::linalg::multiply_here;
+
 /// The calculation of E_k = exp(l t_k), kept so that it can be differentiated along any direction.
 ///
 /// A lag that is the sum of two earlier ones costs one product, E(t + u) = E(t) E(u); any other a
@@ -36,7 +38,7 @@ impl Propagator {
         let mut values: Vec<Array2<f64>> = Vec::with_capacity(lags.len());
         for (k, &lag) in lags.iter().enumerate() {
             let (step, value) = match sum_of_two(&lags[..k], lag) {
-                Some((i, j)) => (Step::Product(i, j), values[i].dot(&values[j])),
+                Some((i, j)) => (Step::Product(i, j), multiply_here(&values[i], &values[j])),
                 None => {
                     let series = Series::new(generator, lag);
                     let value = series.squares.last().expect("never empty").clone();
@@ -55,8 +57,8 @@ impl Propagator {
         for step in &self.steps {
             derivatives.push(match step {
                 Step::Product(i, j) => {
-                    let first = derivatives[*i].dot(&self.values[*j]);
-                    first + self.values[*i].dot(&derivatives[*j])
+                    let first = multiply_here(&derivatives[*i], &self.values[*j]);
+                    first + multiply_here(&self.values[*i], &derivatives[*j])
                 }
                 Step::Series(series) => series.derivative(direction),
             });
@@ -86,13 +88,13 @@ impl Series {
         let mut terms = vec![Array2::eye(generator.nrows())];
         let mut sum = terms[0].clone();
         for order in 1..=ORDER {
-            let term = terms[order - 1].dot(&a) / order as f64;
+            let term = multiply_here(&terms[order - 1], &a) / order as f64;
             sum += &term;
             terms.push(term);
         }
         let mut squares = vec![sum];
         for s in 0..squarings as usize {
-            squares.push(squares[s].dot(&squares[s]));
+            squares.push(multiply_here(&squares[s], &squares[s]));
         }
         Self {
             time,
@@ -107,11 +109,12 @@ impl Series {
         let mut term = da.clone();
         let mut sum = da.clone();
         for order in 2..=ORDER {
-            term = (term.dot(a) + self.terms[order - 1].dot(&da)) / order as f64;
+            let other = multiply_here(&self.terms[order - 1], &da);
+            term = (multiply_here(&term, a) + other) / order as f64;
             sum += &term;
         }
         for square in &self.squares[..self.squares.len() - 1] {
-            sum = sum.dot(square) + square.dot(&sum);
+            sum = multiply_here(&sum, square) + multiply_here(square, &sum);
         }
         sum
     }

@@ -2,6 +2,7 @@
 
 use faer::c64;
 use ndarray::{Array2, ArrayView2, Axis, concatenate, s};
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::linalg;
 
@@ -105,7 +106,11 @@ impl Tangent {
         let mut product = Array2::zeros((2 * n, count));
         let mut image = Array2::zeros((2 * tests, count));
         let derivative = |table: &Array2<f64>| {
-            multiply_entries(&mut product, table, &turned);
+            Arch::new().dispatch(MultiplyEntries {
+                product: &mut product,
+                a: table,
+                b: &turned,
+            });
             image.fill(0.0);
             linalg::add_multiplied(&mut image, self.left.view(), product.view());
             let mut out = Array2::zeros((tests, self.right[0].ncols()));
@@ -146,15 +151,30 @@ impl Tangent {
     }
 }
 
-/// The products of complex entries, real parts above imaginary ones.
-fn multiply_entries(product: &mut Array2<f64>, a: &Array2<f64>, b: &Array2<f64>) {
-    let half = product.len() / 2;
-    let contiguous = "an owned matrix is contiguous";
-    let (real, imaginary) = product.as_slice_mut().expect(contiguous).split_at_mut(half);
-    let [a, b] = [a, b].map(|matrix| matrix.as_slice().expect(contiguous).split_at(half));
-    for (k, (real, imaginary)) in real.iter_mut().zip(imaginary).enumerate() {
-        *real = a.0[k] * b.0[k] - a.1[k] * b.1[k];
-        *imaginary = a.0[k] * b.1[k] + a.1[k] * b.0[k];
+/// The products of complex entries, real parts above imaginary ones, with the vector instructions of the machine.
+struct MultiplyEntries<'a> {
+    product: &'a mut Array2<f64>,
+    a: &'a Array2<f64>,
+    b: &'a Array2<f64>,
+}
+
+impl WithSimd for MultiplyEntries<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let half = self.product.len() / 2;
+        let contiguous = "an owned matrix is contiguous";
+        let out = self.product.as_slice_mut().expect(contiguous);
+        let (real, imaginary) = out.split_at_mut(half);
+        let halves =
+            [self.a, self.b].map(|matrix| matrix.as_slice().expect(contiguous).split_at(half));
+        let [(a, b), (c, d)] = halves;
+        let (left, right) = (a.iter().zip(b), c.iter().zip(d));
+        let out = real.iter_mut().zip(imaginary);
+        for ((real, imaginary), ((a, b), (c, d))) in out.zip(left.zip(right)) {
+            *real = a * c - b * d;
+            *imaginary = a * d + b * c;
+        }
     }
 }
 
