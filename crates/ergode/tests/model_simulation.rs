@@ -259,36 +259,63 @@ fn the_weak_error_of_a_step_is_that_of_the_scheme() {
     );
 }
 
-/// An Ornstein-Uhlenbeck model of unit variance in three coordinates, two of which turn with angular velocity 1
-/// and all of which relax at the rate `rate`.
-fn slow_rotation(rate: f64) -> LangevinModel {
+/// An Ornstein-Uhlenbeck model of unit variance in two coordinates or more, the first two of which turn with angular
+/// velocity 1 and all of which relax at the rate `rate`.
+fn rotation(dim: usize, rate: f64) -> LangevinModel {
     let place = |k: usize| 12.0 * k as f64 / 39.0 - 6.0;
-    let lattice = Array2::from_shape_fn((64_000, 3), |(row, i)| {
+    let lattice = Array2::from_shape_fn((40usize.pow(dim as u32), dim), |(row, i)| {
         place(row / 40usize.pow(i as u32) % 40)
     });
     let data = Ensemble::from_array(lattice, 1.0)
         .unwrap()
-        .with_names(names(3))
+        .with_names(names(dim))
         .unwrap();
-    let potential = potential(
-        unscaled(&data),
-        2,
-        &[("x^2", -0.5), ("y^2", -0.5), ("z^2", -0.5)],
-    );
-    let mut m = Array2::eye(3) * rate;
+    let squares = [("x^2", -0.5), ("y^2", -0.5), ("z^2", -0.5)];
+    let potential = potential(unscaled(&data), 2, &squares[..dim]);
+    let mut m = Array2::eye(dim) * rate;
     (m[[0, 1]], m[[1, 0]]) = (1.0, -1.0);
     let mut stream = Stream::new(8, ergode::random::Purpose::Analysis, 0);
-    let starts = Array2::from_shape_fn((512, 3), |_| stream.normal());
-    LangevinModel::new(names(3), potential, m, starts, provenance(&data)).unwrap()
+    let starts = Array2::from_shape_fn((512, dim), |_| stream.normal());
+    LangevinModel::new(names(dim), potential, m, starts, provenance(&data)).unwrap()
+}
+
+/// The step that is chosen for an oscillator keeps its variance to the tolerance; one several times as long, or
+/// Euler's scheme with the same step, does not.
+#[test]
+fn the_step_of_an_oscillator_keeps_its_variance() {
+    let (tolerance, lag) = (0.003, 1.0);
+    let model = rotation(2, 0.2);
+    let steps = StepConfig {
+        tolerance,
+        ..StepConfig::default()
+    };
+    let chosen = default_step(&model, None, Some(lag), &steps, &Control::new()).unwrap();
+    assert_eq!((chosen.scheme, chosen.finding), (Scheme::Platen, None));
+    let dt = lag / (lag / chosen.dt).ceil();
+    assert!(dt > 0.01 && dt < 0.1, "{dt}");
+    let variance = |dt: f64, scheme: Scheme| {
+        let run = simulate(&model, &config(2000.0, dt, lag, 256, scheme));
+        Estimate::new(&lagged_squares(&run.simulation.ensemble))
+    };
+    let kept = variance(dt, chosen.scheme);
+    let z = kept.z(1.0 + tolerance).max(-kept.z(1.0 - tolerance));
+    assert!(z < Z_BOUND, "z = {z} with the step {dt}");
+    for (dt, scheme) in [(lag, Scheme::Platen), (dt, Scheme::Euler)] {
+        let twin = variance(dt, scheme).z(1.0 + tolerance);
+        assert!(
+            twin > Z_BOUND,
+            "z = {twin} with the step {dt} of {scheme:?}"
+        );
+    }
 }
 
 /// A rotation that is fast beside its damping is simulated with its variance, which Euler's scheme needs steps
 /// of λ/ω² for; with the step that stiffness alone asks for it doubles the variance.
 #[test]
 fn a_slow_rotation_keeps_its_variance() {
-    let model = slow_rotation(0.02);
+    let model = rotation(3, 0.02);
     let control = Control::new();
-    let of = |scheme| default_step(&model, scheme, &StepConfig::default(), &control).unwrap();
+    let of = |scheme| default_step(&model, scheme, None, &StepConfig::default(), &control).unwrap();
     let chosen = of(None);
     assert_eq!(chosen.scheme, Scheme::Platen);
     assert!(chosen.dt > 0.03 && chosen.dt < 0.2, "{chosen:?}");
@@ -312,7 +339,7 @@ fn a_slow_rotation_keeps_its_variance() {
 fn lagged_squares(ensemble: &Ensemble) -> Vec<f64> {
     let trajectories = ensemble.trajectories().iter();
     let square = |trajectory: &ergode::Trajectory| {
-        let mut row = [0.0; 3];
+        let mut row = vec![0.0; ensemble.dim()];
         let late = 100..trajectory.len();
         let count = late.len() as f64;
         let squares = late.map(|k| {
@@ -337,9 +364,9 @@ fn the_step_of_a_simulation_is_that_of_the_validation() {
         seed: 5,
         ..StepConfig::default()
     };
-    let advised = advise_step(&model, &steps, &control).unwrap().recommended;
+    let chosen = default_step(&model, None, None, &steps, &control).unwrap();
     let plain = protocol(&model, None, None);
-    assert_eq!((plain.dt, plain.scheme), (advised, Scheme::Euler));
+    assert_eq!((plain.dt, plain.scheme), (chosen.dt, chosen.scheme));
     let model = model.with_validated_step(0.01, Scheme::Platen).unwrap();
     let folder = tempfile::tempdir().unwrap();
     model.save(folder.path()).unwrap();

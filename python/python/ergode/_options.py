@@ -772,12 +772,12 @@ Options = TypedDict(
         # random seed (whole number >= 0)
         # Default: 0
         "seed": int,
-        # time step; found by halving by default (number > 0)
+        # time step; found by trial by default (number > 0)
         "simulate.dt": float,
         # length of all simulations together, in lengths of the record (number > 0, <= 1000)
         # Default: 1.0
         "simulate.length": float,
-        # numerical scheme; Platen's where a rotation is fast beside its damping (euler or platen)
+        # numerical scheme; follows from the model by default (euler or platen)
         "simulate.scheme": Literal["euler", "platen"],
         # length of each simulated trajectory; follows from simulate.length by default (number > 0)
         "simulate.time": float,

@@ -6,22 +6,23 @@ mod damping;
 mod deviations;
 mod equation;
 mod errors;
+mod pairs;
 mod parts;
 mod planar;
 mod replicates;
 mod run;
+mod search;
 mod series;
 mod storage;
 mod tensors;
 mod terms;
 mod tiles;
 
-pub use advice::{
-    StepAdvice, StepChoice, StepConfig, StepTrial, advise_step, default_step, simulation_protocol,
-};
+pub use advice::{StepChoice, default_step, simulation_protocol};
 pub use errors::ModelField;
 pub use parts::{StoredMobility, StoredScore};
 pub use run::{ModelRun, simulate_model, simulate_model_from};
+pub use search::{StepAdvice, StepConfig, StepTrial, advise_step};
 pub use terms::{ModelEquation, StandardisedTerms, Term, WrittenFactor};
 
 use std::sync::{Arc, OnceLock};

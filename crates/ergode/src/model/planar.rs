@@ -76,11 +76,10 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         })
     }
 
-    /// s(x), confined as [`Confinement`] says.
+    /// s at z, confined as [`Confinement`] says.
     #[inline(always)]
-    fn score<T: Real>(&self, x: &[T]) -> [T; D] {
-        let z = self.score.forward(x);
-        if self.cells.all_inside(z) {
+    fn confined_score<T: Real>(&self, (z, inside): ([T; D], bool)) -> [T; D] {
+        if inside {
             return self.scores.values(z);
         }
         let mut c = z;
@@ -93,9 +92,8 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
 
     /// A fitted drift, confined in the same way.
     #[inline(always)]
-    fn fitted<T: Real>(&self, drift: &Series<D>, x: &[T]) -> [T; D] {
-        let z = self.score.forward(x);
-        if self.cells.all_inside(z) {
+    fn fitted<T: Real>(&self, drift: &Series<D>, x: &[T], (z, inside): ([T; D], bool)) -> [T; D] {
+        if inside {
             return drift.values(self.mobility.forward(x));
         }
         let mut c = z;
@@ -154,12 +152,18 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
         score.copy_from_slice(&all[2 * D..3 * D]);
     }
 
+    /// The coordinates of the score, and whether every lane is inside the support.
+    #[inline(always)]
+    fn located<T: Real>(&self, x: &[T]) -> ([T; D], bool) {
+        let z = self.score.forward(x);
+        (z, self.cells.all_inside(z))
+    }
+
     /// M, its D positive.
     #[inline(always)]
-    fn tensor<T: Real>(&self, x: &[T]) -> [T; E] {
+    fn tensor<T: Real>(&self, x: &[T], inside: bool) -> [T; E] {
         let mut m = self.entries.values(self.mobility.forward(x));
-        let z = self.score.forward(x);
-        if !self.cells.all_inside(z) {
+        if !inside {
             self.outside(x, &mut m, &mut [x[0]; D]);
         }
         if !sound::<T, D, E>(&m) {
@@ -171,9 +175,10 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
     /// M, its D positive, and F = M s + ∇·M.
     #[inline(always)]
     fn tensor_and_drift<T: Real>(&self, x: &[T], out: &mut [T]) -> [T; E] {
+        let located = self.located(x);
         if let Some(drift) = &self.drift {
-            out.copy_from_slice(&self.fitted(drift, x));
-            return self.tensor(x);
+            out.copy_from_slice(&self.fitted(drift, x, located));
+            return self.tensor(x, located.1);
         }
         let z = self.mobility.forward(x);
         let mut m = self.entries.values(z);
@@ -184,14 +189,13 @@ impl<'a, const D: usize, const E: usize> Planar<'a, D, E> {
                 divergence[i] = divergence[i] + slopes[i * D + j];
             }
         }
-        let z = self.score.forward(x);
-        if !self.cells.all_inside(z) {
+        if !located.1 {
             self.outside(x, &mut m, &mut divergence);
         }
         if !sound::<T, D, E>(&m) {
             self.lift(&mut m);
         }
-        let score = self.score(x);
+        let score = self.confined_score(located);
         for i in 0..D {
             let mut sum = divergence[i];
             for j in 0..D {
@@ -288,6 +292,9 @@ impl<const D: usize, const E: usize> Dimensions for Planar<'_, D, E> {
     fn dim(&self) -> usize {
         D
     }
+    fn is_additive(&self) -> bool {
+        self.model.mobility.is_constant()
+    }
 }
 
 impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
@@ -297,7 +304,7 @@ impl<const D: usize, const E: usize> Dynamics for Planar<'_, D, E> {
     }
     #[inline(always)]
     fn noise<T: Real>(&self, x: &[T], xi: &[T], out: &mut [T]) {
-        self.noise_by(&self.tensor(x), xi, out);
+        self.noise_by(&self.tensor(x, self.located(x).1), xi, out);
     }
     #[inline(always)]
     fn drift_and_noise<T: Real>(&self, x: &[T], xi: &[T], drift: &mut [T], noise: &mut [T]) {

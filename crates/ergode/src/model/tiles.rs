@@ -64,6 +64,9 @@ impl Dimensions for Tiles<'_> {
     fn dim(&self) -> usize {
         self.model.dim()
     }
+    fn is_additive(&self) -> bool {
+        self.model.mobility.is_constant()
+    }
 }
 
 impl TileDynamics for Tiles<'_> {

@@ -139,9 +139,9 @@ pub enum ScoreKind {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RolloutConfig {
-    /// Numerical scheme; by default Euler's, or Platen's for a rotation that is fast beside its damping.
+    /// Numerical scheme; by default the one of [`default_step`](crate::model::default_step).
     pub scheme: Option<Scheme>,
-    /// Step of the scheme; by default found by halving.
+    /// Step of the scheme; by default found by trial.
     pub dt: Option<f64>,
     /// Length of all trajectories together, in lengths of the whole record.
     pub length: f64,

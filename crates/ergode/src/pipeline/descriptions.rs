@@ -379,9 +379,9 @@ const DESCRIPTIONS: &[(&str, &str)] = &[
     ("paper.ring.pairs", "pairs at each lag"),
     (
         "simulate.scheme",
-        "numerical scheme; Platen's where a rotation is fast beside its damping",
+        "numerical scheme; follows from the model by default",
     ),
-    ("simulate.dt", "time step; found by halving by default"),
+    ("simulate.dt", "time step; found by trial by default"),
     (
         "simulate.length",
         "length of all simulations together, in lengths of the record",

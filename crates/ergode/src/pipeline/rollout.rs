@@ -50,7 +50,7 @@ pub struct Runs {
 const STEP_ERROR: f64 = 0.003;
 
 /// The shortest step of the constant closure, in steps of the model.
-const SHORTER: f64 = 0.1;
+const SHORTER: f64 = 0.01;
 
 /// Fraction of samples outside the support from which there is a warning, and a failure.
 const OUTSIDE: (f64, f64) = (0.01, 0.1);
@@ -499,7 +499,7 @@ fn step(
                 seed: config.seed,
                 ..StepConfig::default()
             };
-            default_step(model, asked, &steps, control)?
+            default_step(model, asked, Some(interval), &steps, control)?
         }
     };
     require_positive("the step of the simulations (simulate.dt)", choice.dt)?;

@@ -25,6 +25,8 @@ pub(super) trait Stages: Dimensions {
 /// Ῡ = Y + aΔ + Σ b_j ΔW_j, R^±_j = Y + aΔ ± b_j √Δ, U^±_r = Y ± b_r √Δ, V_{rj} = −V_{jr} = ±Δ.
 /// The sums over j are products of √2 Σ with a vector, so only `noise` is needed.
 ///
+/// Where the noise is additive it is Y' = Y + ½(a(Ῡ) + a) Δ + Σ_j b_j ΔW_j.
+///
 /// Y', and the states at which a and b_j are evaluated, are put back into the space of the equation. Where walls
 /// are hit the order is one, that of Euler's scheme with reflection: drift and noise, continued as mirror images,
 /// are not smooth at a wall, and a state is within a step of it with probability of order √Δ.
@@ -41,6 +43,8 @@ pub(super) fn platen<S: Simd>(
     let per_step = Scheme::Platen.normals_per_step(m);
     let step = Lanes::splat(simd, dt);
     let root = Lanes::splat(simd, dt.sqrt());
+    let columns = if stages.is_additive() { 0 } else { m };
+    let along_state = 1.0 - 0.5 * columns as f64;
     let [
         mut drift,
         mut drift_end,
@@ -73,15 +77,17 @@ pub(super) fn platen<S: Simd>(
             term.as_slice(),
         ];
         combine(simd, &mut next, parts, |[x, a, end, b]| {
-            x + (a + end) * step * 0.5 + b * (1.0 - 0.5 * m as f64)
+            x + (a + end) * step * 0.5 + b * along_state
         });
-        for r in 0..m {
+        for r in 0..columns {
             let unit = r * lanes..(r + 1) * lanes;
             weight.as_mut_slice().fill(0.0);
             weight.as_mut_slice()[unit].fill(1.0);
             stages.noise(state, weight.as_slice(), column.as_mut_slice());
             for sign in [1.0, -1.0] {
-                for (start, others) in [(moved.as_slice(), false), (&*state, true)] {
+                // A single column has no others.
+                let starts = [(moved.as_slice(), false), (&*state, true)];
+                for (start, others) in starts.into_iter().take(m.min(2)) {
                     // R^±_r contributes to column r alone, U^±_r to every other column.
                     combine(simd, &mut point, [start, column.as_slice()], |[y, b]| {
                         y + b * root * sign

@@ -10,6 +10,10 @@ pub trait Dimensions: Sync {
     fn noise_dim(&self) -> usize {
         self.dim()
     }
+    /// Whether the noise is additive: Σ does not depend on the state.
+    fn is_additive(&self) -> bool {
+        false
+    }
 }
 
 /// Numerical schemes.
@@ -30,6 +34,17 @@ impl Scheme {
             Scheme::Euler => noise_dim,
             // The signs of the extra ones make the two-point variables V_{rj}, r < j.
             Scheme::Platen => noise_dim + noise_dim * (noise_dim - 1) / 2,
+        }
+    }
+
+    /// Evaluations of F and of √2 Σ ξ in a step of `equation`, of m Brownian motions: 2 of Euler's scheme, 3 + 5m
+    /// of Platen's, which are 6 for m = 1 and 3 where the noise is additive.
+    pub(crate) fn evaluations(self, equation: &(impl Dimensions + ?Sized)) -> usize {
+        match (self, equation.noise_dim()) {
+            (Scheme::Euler, _) => 2,
+            (Scheme::Platen, _) if equation.is_additive() => 3,
+            (Scheme::Platen, 1) => 6,
+            (Scheme::Platen, m) => 3 + 5 * m,
         }
     }
 }

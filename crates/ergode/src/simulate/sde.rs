@@ -174,6 +174,9 @@ impl<S: Simd, D: Dynamics> Dimensions for LaneStages<'_, S, D> {
     fn noise_dim(&self) -> usize {
         self.dynamics.noise_dim()
     }
+    fn is_additive(&self) -> bool {
+        self.dynamics.is_additive()
+    }
 }
 
 impl<S: Simd, D: Dynamics> Stages for LaneStages<'_, S, D> {

@@ -130,6 +130,9 @@ impl<D: TileDynamics> Dimensions for TileStages<'_, D> {
     fn noise_dim(&self) -> usize {
         self.dynamics.noise_dim()
     }
+    fn is_additive(&self) -> bool {
+        self.dynamics.is_additive()
+    }
 }
 
 impl<D: TileDynamics> Stages for TileStages<'_, D> {
