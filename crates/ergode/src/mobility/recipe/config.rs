@@ -85,7 +85,7 @@ pub struct RecipeConfig {
     pub iterations: usize,
     /// χ² per equation beyond which D is not made positive: such a fit is no solution, and another form may be.
     #[serde(skip, default = "unbounded")]
-    pub(crate) positive_up_to: f64,
+    pub positive_up_to: f64,
     /// Sub-sampling and blocks.
     pub statistics: LaggedConfig,
 }

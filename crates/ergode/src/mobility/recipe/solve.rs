@@ -15,6 +15,7 @@ use crate::limits;
 use crate::mobility::basis::TensorBasis;
 use crate::mobility::closure::Yardstick;
 use crate::mobility::currents::with_currents;
+use crate::mobility::drift;
 use crate::mobility::equations::Equations;
 use crate::mobility::fit::{fit_mobility, solve_near};
 use crate::mobility::ladder::{LadderConfig, fit_mobility_ladder};
@@ -78,7 +79,7 @@ impl Plan {
         let plain = rich && sums.charted().is_none() && config.leading.is_none();
         let known = ensemble.has_walls() || plain;
         if self.recipe == Recipe::Semigroup && known && !ensemble.has_circles() {
-            fit = walls::with_drift(fit, sums, ensemble, self.spaces.drift_degree)?;
+            fit = drift::with_drift(fit, sums, ensemble, self.spaces.drift_degree)?;
         }
         plan.finish(fit, None, sums)
     }
