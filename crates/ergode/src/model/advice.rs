@@ -6,7 +6,7 @@ use super::LangevinModel;
 use super::damping::longest_step;
 use super::search::{Search, StepAdvice, StepConfig};
 use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::finding::{Finding, FindingKind, Severity};
 use crate::simulate::{Scheme, SimulateConfig};
 
@@ -19,12 +19,16 @@ pub struct StepChoice {
     pub scheme: Scheme,
     /// What is known of the step, where its error may be large.
     pub finding: Option<Finding>,
+    /// True where the noise is so weak that trials would take too many steps, as long simulations do.
+    #[serde(default)]
+    pub is_slow: bool,
 }
 
-/// Step and scheme for a simulation of which nothing is said. The step is that of [`advise_step`](super::advise_step) in one or two
-/// coordinates, at most `longest`. In more, where coupled runs take long, it is a fiftieth (Platen: a tenth) of the
-/// time in which the drift changes ([`LangevinModel::fastest_rate`]): a weak error of about a percent for the
-/// fastest mode, less for others. In any number of coordinates it is short enough for the damping of every mode.
+/// Step and scheme for a simulation of which nothing is said. The step is that of
+/// [`advise_step`](super::advise_step) in one or two coordinates, at most `longest`. In more, where coupled runs take
+/// long, it is a fiftieth (Platen: a tenth) of the time in which the drift changes
+/// ([`LangevinModel::fastest_rate`]): a weak error of about a percent for the fastest mode, less for others. In any
+/// number of coordinates it is short enough for the damping of every mode.
 ///
 /// Without a `scheme`, in one or two coordinates without walls, Platen's is tried first. In a relaxation of time τ
 /// the variance of Euler's scheme is off by Δ/2τ, that of Platen's by (Δ/2τ)²: with a tolerance ε its steps are
@@ -52,6 +56,7 @@ pub fn default_step(
             dt: rule.step(scheme)?,
             scheme,
             finding: None,
+            is_slow: false,
         });
     }
     let longest = longest.unwrap_or(f64::INFINITY);
@@ -60,20 +65,30 @@ pub fn default_step(
         true => Scheme::Platen,
         false => scheme.unwrap_or_default(),
     };
-    let (advice, scheme) = match searched(first) {
-        Ok(advice) if free && advice.is_doubtful() => match searched(Scheme::Euler) {
-            Ok(other) if other.bound() < advice.bound() => (other, Scheme::Euler),
+    let without_trial = |reason: &str, is_slow: bool| {
+        Ok(StepChoice {
+            dt: rule.step(first)?,
+            scheme: first,
+            finding: Some(untried(reason)),
+            is_slow,
+        })
+    };
+    let advice = match searched(first) {
+        Ok(Some(advice)) => advice,
+        Ok(None) => {
+            let reason = "the noise is so weak that trials would take too many steps";
+            return without_trial(reason, true);
+        }
+        Err(error) if error.is_late() => return without_trial(&error.to_string(), false),
+        Err(error) => return Err(error),
+    };
+    let (advice, scheme) = match free && advice.is_doubtful() {
+        true => match searched(Scheme::Euler) {
+            Ok(Some(other)) if other.bound() < advice.bound() => (other, Scheme::Euler),
             Err(error) if !error.is_late() => return Err(error),
             _ => (advice, first),
         },
-        Err(error) if error.is_late() => {
-            return Ok(StepChoice {
-                dt: rule.step(first)?,
-                scheme: first,
-                finding: Some(untried(&error.to_string())),
-            });
-        }
-        advice => (advice?, first),
+        false => (advice, first),
     };
     // Coupled runs are too short to see the damping of a slow mode.
     let dt = match scheme == Scheme::Platen || rule.is_rotating(scheme)? {
@@ -84,6 +99,7 @@ pub fn default_step(
         dt,
         scheme,
         finding: advice.finding,
+        is_slow: false,
     })
 }
 
@@ -125,8 +141,13 @@ impl<'a> Rule<'a> {
     }
 
     /// The advice on the steps of a scheme, none of which is above `longest`. The first of Platen's is that of the
-    /// rule, above which none is used, unless trials of it take too long.
-    fn search(&self, scheme: Scheme, longest: f64, control: &Control) -> Result<StepAdvice> {
+    /// rule, above which none is used, unless trials of it take too long. None where trials of the longest do, too.
+    fn search(
+        &self,
+        scheme: Scheme,
+        longest: f64,
+        control: &Control,
+    ) -> Result<Option<StepAdvice>> {
         let config = StepConfig {
             scheme,
             ..*self.config
@@ -138,12 +159,10 @@ impl<'a> Rule<'a> {
         for start in [first, longest] {
             let search = Search::new(self.model, &config, start)?;
             if search.is_affordable() {
-                return search.run(control);
+                return search.run(control).map(Some);
             }
         }
-        Err(Error::late(
-            "the noise is so weak that trials would take too many steps",
-        ))
+        Ok(None)
     }
 }
 

@@ -75,6 +75,13 @@ pub(super) struct Steps {
     constant: Part<StepChoice>,
 }
 
+impl Steps {
+    /// Whether simulations of full length would take too many steps.
+    pub(super) fn are_slow(&self) -> bool {
+        self.learned.is_slow
+    }
+}
+
 /// Simulations of a learned model and of its constant closure.
 pub(super) struct Rollouts {
     rollouts: Vec<Rollout>,
@@ -491,6 +498,7 @@ fn step(
             dt,
             scheme: asked.unwrap_or_default(),
             finding: None,
+            is_slow: false,
         },
         None => {
             let steps = StepConfig {

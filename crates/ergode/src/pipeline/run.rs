@@ -322,6 +322,9 @@ impl<'a> Run<'a> {
     fn simulate(&self, learned: &Learned) -> Result<Rollouts> {
         /// Part of their length and number.
         const LESS: f64 = 0.1;
+        /// Part of the time that is left, and the same where it is likely not to be enough.
+        const SHARE: f64 = 0.4;
+        const SMALL: f64 = 0.1;
         let (config, control) = (self.config, self.control);
         let Models { model, constant } = &learned.models;
         let record = model.space().admit(&self.record)?;
@@ -330,12 +333,19 @@ impl<'a> Run<'a> {
         let choose = || rollout::choose_steps(model, constant, record, config, control);
         let choose = || control.within(self.budget.share(0.15), choose);
         let (steps, spent): (Steps, f64) = self.store.stage("steps", key, choose)?;
+        let share = if steps.are_slow() { SMALL } else { SHARE };
         let run = |config: &FitConfig| {
             let steps = (&steps, spent);
             let work = || rollout::roll_out(model, constant, record, steps, config, control);
-            control.within(self.budget.share(0.4), work)
+            control.within(self.budget.share(share), work)
         };
-        match run(config) {
+        let whole = match steps.are_slow() {
+            true => Err(Error::late(
+                "the noise is so weak that it takes too many steps",
+            )),
+            false => run(config),
+        };
+        match whole {
             Err(error) if error.is_late() => {
                 let mut less = config.clone();
                 less.simulate.length *= LESS;
