@@ -42,8 +42,7 @@ impl Default for StepConfig {
 const WALLED: f64 = 0.01;
 const SLOW: f64 = 3.0;
 
-/// An error up to which the comparison with the data alone judges: a hundredth of a standard deviation. So it does
-/// where no error is seen and its standard error is below that.
+/// An error up to which the comparison with the data alone judges: a hundredth of a standard deviation.
 const VISIBLE: f64 = 0.01;
 
 /// What was found at one step.
@@ -69,16 +68,6 @@ impl StepTrial {
             0 if bound.is_finite() => bound,
             _ => f64::INFINITY,
         }
-    }
-
-    /// Whether no error is seen where one of a hundredth of a standard deviation would be.
-    fn is_invisible(&self) -> bool {
-        let Self {
-            weak_error,
-            standard_error,
-            ..
-        } = *self;
-        self.failures == 0 && weak_error <= 2.0 * standard_error && 2.0 * standard_error <= VISIBLE
     }
 }
 
@@ -371,9 +360,10 @@ fn conclude(trials: Vec<StepTrial>, tolerance: f64) -> StepAdvice {
         bound if bound <= tolerance => None,
         bound => Some(Finding::new(
             FindingKind::Step,
-            match bound <= VISIBLE.max(tolerance) || best.is_invisible() {
-                true => Severity::Info,
-                false => Severity::Warn,
+            if bound <= VISIBLE.max(tolerance) {
+                Severity::Info
+            } else {
+                Severity::Warn
             },
             match bound.is_finite() {
                 true => format!(
